@@ -1,0 +1,89 @@
+"""The wire messages between host and target: plain dictionaries in, plain dictionaries out.
+
+Decision: everything that crosses is JSON text made of the types below, never pickled objects, so
+that host and target may be different interpreters (target: Python >= 3.9, stdlib only here).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Optional
+
+RUN = "run"  # run the program as it is
+OBSERVE = "observe"  # run it instrumented, and send back lines and values (facts)
+PRIMAL = "primal"  # run it with every transform replaced by the plain function (DESIGN 4)
+
+OK = "ok"  # ended normally
+EXCEPTION = "exception"  # an exception reached the top (or was caught and turned into an exit)
+EXIT = "exit"  # sys.exit with a non-zero code and no exception behind it
+SIGNAL = "signal"  # killed by a signal of its own doing: a crash
+TIMEOUT = "timeout"  # killed by us after its time was up
+LOST = "lost"  # the infrastructure failed: no verdict
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One program to run on the target. ``timeout`` is in seconds of wall time."""
+
+    source: str
+    mode: str = RUN
+    timeout: float = 10.0
+    alone: bool = False  # in a child of its own, never in a batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """One traceback frame, outermost first. ``lib`` is False for the program's own code."""
+
+    file: str  # a library file relative to its site-packages (``torch/_functorch/apis.py``), else the base name
+    line: int
+    function: str
+    lib: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Raised:
+    """One exception of a chain. ``type`` is qualified (``torch._dynamo.exc.Unsupported``), builtins bare."""
+
+    type: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """What a worker saw of one job.
+
+    ``chain`` is the exception and its causes or contexts, outermost (the one that was printed last) first,
+    innermost cause last; it is filled from a harness or parsed from the traceback text of a fresh run.
+    ``crash_frames`` are faulthandler's Python frames, innermost first, as ``file:function``.
+    ``facts`` (OBSERVE only) is ``core.facts``' wire form. ``seconds`` is wall time.
+    """
+
+    status: str
+    chain: tuple[Raised, ...] = ()
+    code: int = 0  # exit code, or the signal's number
+    stdout: str = ""  # the last few kilobytes
+    stderr: str = ""
+    warnings: tuple[str, ...] = ()  # "Category: message", in order, without repeats
+    crash_frames: tuple[str, ...] = ()
+    seconds: float = 0.0
+    facts: Optional[dict[str, Any]] = None
+    detail: str = ""  # for LOST: what went wrong; else empty
+
+
+def to_wire(execution: Execution) -> dict[str, Any]:
+    """The execution as JSON types."""
+    return dataclasses.asdict(execution)
+
+
+def from_wire(data: dict[str, Any]) -> Execution:
+    """The inverse of ``to_wire``; unknown keys are ignored, missing ones take their defaults."""
+    known = {f.name for f in dataclasses.fields(Execution)}
+    fields = {k: v for k, v in data.items() if k in known}
+    fields["chain"] = tuple(
+        Raised(r["type"], r["message"], tuple(Frame(**f) for f in r.get("frames", ()))) for r in data.get("chain", ())
+    )
+    fields["warnings"] = tuple(data.get("warnings", ()))
+    fields["crash_frames"] = tuple(data.get("crash_frames", ()))
+    return Execution(**fields)

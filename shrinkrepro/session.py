@@ -1,0 +1,90 @@
+"""One reduction run: what was asked for, what came out, and what is told on the way.
+
+Decision: the run is a function from a ``Request`` to a ``Reduction`` that reports to a ``Progress``;
+the command line, the library and the benchmark differ only in the progress that they pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for. Times in seconds; ``None`` means: decide from the original's runs."""
+
+    script: Path | None  # a file, or None with ``module`` or ``text``
+    module: str | None = None  # "pkg.mod", run as with -m
+    text: str | None = None  # the source itself (library use)
+    args: tuple[str, ...] = ()
+    python: str | None = None  # target interpreter; None: the host's own
+    device: str | None = None
+    cwd: Path | None = None  # None: where one stands
+    budget: float | None = None
+    jobs: int | None = None  # None: the cores
+    timeout: float | None = None
+    match: str = "signature"  # signature | message | type | /regex/
+    keep: str | None = None  # the source must keep matching this regex
+    exclude: str | None = None  # a known other failure: a regex on the output
+    seed: int = 0
+    isolation: str | None = None  # fork | spawn; None: fork where it serves
+    preload: Path | None = None
+    anyway: bool = False  # reduce even a failure that comes before torch
+
+
+@dataclass(frozen=True)
+class AlsoFound:
+    """The smallest program seen with another signature."""
+
+    label: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Queries of a run. ``run`` were executed; the others cost none."""
+
+    run: int = 0
+    cached: int = 0
+    filtered: int = 0
+    by_outcome: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The result of a run. ``source`` is byte for byte the text that was confirmed."""
+
+    source: str
+    original: str
+    signature: str  # in words, DESIGN 4
+    failure: str  # the last lines that a fresh run of ``source`` printed
+    confirmed: int  # how many of ``confirmations`` fresh runs failed the same
+    confirmations: int
+    tokens_before: int
+    tokens_after: int
+    counts: Counts
+    seconds: float
+    ended: str  # "minimal" (no single edit is still interesting), "budget", "interrupted"
+    steps: tuple[tuple[str, str], ...] = ()  # (strategy, source) of every accepted step
+    also_found: tuple[AlsoFound, ...] = ()
+    findings: tuple[str, ...] = ()  # one line each, for the user
+    faults: tuple[str, ...] = ()  # strategies of ours that raised: "name: error"
+
+
+class Progress(Protocol):
+    """What a run tells while it goes on. Methods must not raise and should return at once."""
+
+    def phase(self, text: str) -> None:
+        """A new phase: "checking the original", "reducing", "confirming"."""
+
+    def step(self, strategy: str, source: str, tokens: int) -> None:
+        """A reduction was accepted."""
+
+    def query(self, counts: Counts, strategy: str) -> None:
+        """Some queries were made, by ``strategy``."""
+
+    def note(self, text: str) -> None:
+        """Something the user should know, one line."""
