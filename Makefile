@@ -1,0 +1,74 @@
+# Every target sets up what it needs: on a fresh clone `make demo` or `make test` is the only command to type.
+
+PYTHON ?= python3
+TORCH  ?= torch==2.13.0
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+# What `make bench` runs: KINDS=exception,crash ONLY=name,name ARGS="--json out.json"
+KINDS ?=
+ONLY  ?=
+ARGS  ?=
+
+.PHONY: setup demo test check lint types imports format bench golden catalogue wheel check-cuda clean
+
+setup: $(READY)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A torch that is there already (a nightly, a source build) stays: it may be the one under test.
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=24"
+	$(BIN)/python -c "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)" \
+	    || $(BIN)/python -m pip install --quiet $(TORCH) numpy
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	touch $@
+
+demo: $(READY)
+	PYTHON="$(BIN)/python" sh examples/demo.sh
+
+test: $(READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint types imports test
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks $(if $(KINDS),--kinds $(KINDS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+golden: $(READY)
+	$(BIN)/python -m pytest tests/golden --update-golden $(ARGS)
+
+catalogue: $(READY)
+	SHRINKREPRO_NO_PLUGINS=1 $(BIN)/shrinkrepro strategies --markdown > strategies/README.md
+
+# The wheel is built from the sdist and tried where nothing else is: no torch, no checkout on the path.
+wheel: $(READY)
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --outdir dist . > /dev/null
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/wheel && bin/shrinkrepro --help > /dev/null && bin/shrinkrepro strategies > /dev/null \
+	    && bin/python -c "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is not None)"
+	@echo "wheel: installed without torch, help and strategies answer"
+
+check-cuda: $(READY)
+	$(BIN)/python benchmarks/check_cuda.py
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
