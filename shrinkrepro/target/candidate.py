@@ -1,0 +1,170 @@
+"""Runs one program in this process as ``__main__`` and says how it ended.
+
+Decision: the program is a real file (inspect, linecache and Dynamo read it), run in a fresh ``__main__``
+module; what belongs to the process and not to the namespace is set anew before each program.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import sys
+import threading
+import time
+import types
+import warnings
+from typing import Any, Dict, List, Optional, Tuple
+
+from shrinkrepro.protocol import EXCEPTION, EXIT, OBSERVE, OBSERVE_PRIMAL, OK, PRIMAL, Execution, Job, Raised
+from shrinkrepro.target import raised
+from shrinkrepro.target.setting import Setting
+
+WARNINGS_KEPT = 50
+
+
+def run_program(job: Job, setting: Setting, folder: str, torch_seed: int) -> Execution:
+    """Run ``job`` from a file in ``folder``; standard output and error must already lead to files."""
+    path = write_program(job.source, setting, folder)
+    _prepare(setting, path, torch_seed)
+    if job.mode in (PRIMAL, OBSERVE_PRIMAL):
+        from shrinkrepro.target import primal
+
+        primal.install()
+    namespace = _main_namespace(setting, path)
+    observer: Any = None
+    if job.mode in (OBSERVE, OBSERVE_PRIMAL):
+        from shrinkrepro.target import observe
+
+        observer = observe.Observer(job.source, path)
+    log: List[str] = []
+    start = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = _warning_recorder(log)
+        status, chain, code = _execute(job.source, path, namespace, setting, observer)
+    seconds = time.monotonic() - start
+    _flush()
+    return Execution(
+        status=status,
+        chain=chain,
+        code=code,
+        warnings=tuple(log),
+        seconds=seconds,
+        facts=observer.wire() if observer is not None else None,
+    )
+
+
+def write_program(source: str, setting: Setting, folder: str) -> str:
+    """Write ``source`` under the script's name in ``folder``; beside it, if the program asks where it stands,
+    links to what stands beside the script."""
+    os.makedirs(folder)
+    path = os.path.join(folder, setting.script_name)
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(source)
+    if "__file__" in source or "argv[0]" in source:
+        for entry in os.listdir(setting.script_folder):
+            target = os.path.join(folder, entry)
+            if not os.path.lexists(target):
+                os.symlink(os.path.join(setting.script_folder, entry), target)
+    return path
+
+
+def _prepare(setting: Setting, path: str, torch_seed: int) -> None:
+    """Set what belongs to the process: streams, arguments, folder, seeds."""
+    sys.stdout = _stream(1)
+    sys.stderr = _stream(2)
+    sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")
+    sys.argv = [path, *setting.args]
+    os.chdir(setting.cwd)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(torch_seed + setting.seed)
+    random.seed(setting.seed)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(setting.seed % 2**32)
+
+
+def _stream(descriptor: int) -> io.TextIOWrapper:
+    """A text stream that loses nothing at a crash."""
+    raw = open(descriptor, "wb", closefd=False, buffering=0)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
+
+
+def _main_namespace(setting: Setting, path: str) -> Dict[str, Any]:
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    module.__dict__["__builtins__"] = sys.modules["builtins"]
+    module.__dict__["__annotations__"] = {}
+    if setting.package:
+        module.__package__ = setting.package
+    sys.modules["__main__"] = module
+    return module.__dict__
+
+
+def _warning_recorder(log: List[str]) -> Any:
+    def show(
+        message: Any, category: type, filename: str, lineno: int, file: Any = None, line: Optional[str] = None
+    ) -> None:
+        text = "%s: %s" % (category.__name__, message)
+        if text not in log and len(log) < WARNINGS_KEPT:
+            log.append(text)
+            if sys.stderr is not None:
+                sys.stderr.write("%s:%s: %s\n" % (filename, lineno, text))
+
+    return show
+
+
+def _execute(
+    source: str, path: str, namespace: Dict[str, Any], setting: Setting, observer: Any
+) -> Tuple[str, Tuple[Raised, ...], int]:
+    try:
+        if setting.device:
+            sys.modules["torch"].set_default_device(setting.device)
+        if setting.preload:
+            with open(setting.preload, "rb") as file:
+                exec(compile(file.read(), setting.preload, "exec", dont_inherit=True), {"__name__": "__preload__"})
+        if observer is not None:
+            code = observer.compile()
+            with observer.active(namespace):
+                exec(code, namespace)
+        else:
+            exec(compile(source, path, "exec", dont_inherit=True), namespace)
+        for thread in threading.enumerate():  # a plain run waits for them before it ends
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+    except SystemExit as stop:
+        return _stopped(stop)
+    except BaseException as error:
+        return _failed(error)
+    return OK, (), 0
+
+
+def _stopped(stop: SystemExit) -> Tuple[str, Tuple[Raised, ...], int]:
+    if stop.code is None or stop.code == 0:
+        return OK, (), 0
+    code = stop.code if isinstance(stop.code, int) else 1
+    behind = raised.source_of(stop)
+    if not isinstance(stop.code, int):
+        sys.stderr.write("%s\n" % (stop.code,))
+    if behind is not None and not isinstance(behind, SystemExit):
+        return EXCEPTION, raised.chain_of(behind), code
+    return EXIT, (), code
+
+
+def _failed(error: BaseException) -> Tuple[str, Tuple[Raised, ...], int]:
+    chain = raised.chain_of(error)
+    try:
+        sys.stderr.write(raised.as_text(chain))
+    except Exception:  # the program may have closed or replaced the stream
+        return EXCEPTION, chain, 1
+    return EXCEPTION, chain, 1
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            continue

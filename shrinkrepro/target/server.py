@@ -1,0 +1,180 @@
+"""The fork server: imports, never computes, and forks a child for each batch of programs.
+
+Decision: one process that serves one request at a time, over two descriptors of its own; it has a single
+thread when it begins to serve, because a child of a process with an OpenMP pool hangs at its first parallel
+operation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import warnings
+from typing import Any, Dict, List, Sequence, Tuple
+
+from shrinkrepro.protocol import RUN, Job, to_wire
+from shrinkrepro.target import setting as settings
+from shrinkrepro.target.attend import attend, lost, reap_orphans
+from shrinkrepro.target.child import become_child, run_batch, send
+from shrinkrepro.target.leaks import Baseline, thread_count
+from shrinkrepro.target.setting import Setting
+
+# Imported lazily by the first transform of a process; without them each child would pay 1.5 to 4 s.
+PRELOADS = ("torch.func", "torch._dynamo", "torch._decomp.decompositions_for_jvp", "numpy.random")
+
+# What a program with one of these does can outlive its namespace in ways that no check sees.
+_PROCESS_STATE = re.compile(
+    r"(?<!re\.)\bcompile\b|_dynamo|_inductor|torch\.library|custom_op|triton_op|\bregister_|\bexport\b|\bjit\b"
+    r"|multiprocessing|subprocess|threading|\bfork\b|\bctypes\b|set_num_threads|get_context|while_loop|\bscan\b"
+    r"|\bcond\b|flex_attention"
+)
+
+ATTEMPTS = 2  # children that may end before they begin a program
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def serve(request: int, reply: int) -> None:
+    """Import, report, then run the requests that come as lines of JSON until there are no more."""
+    os.set_inheritable(request, False)
+    os.set_inheritable(reply, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host decides what Ctrl-C means
+    requests = os.fdopen(request, "rb")
+    order = json.loads(requests.readline())
+    setting = settings.from_wire(order["setting"])
+    report = _import_all(order["modules"], bool(order["spawn"]))
+    if "error" in report:
+        send(reply, report)
+        return
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    server = Server(setting, request, reply, bool(order["spawn"]))
+    gc.collect()
+    gc.freeze()
+    send(reply, report)
+    for line in requests:
+        jobs = [Job(**job) for job in json.loads(line)["jobs"]]
+        server.run(jobs)
+        send(reply, {"end": len(jobs)})
+
+
+def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
+    """Import what programs will need; what starts a thread or fails is named, not fatal."""
+    show = warnings.showwarning
+    warnings.showwarning = lambda *args, **kwargs: None
+    try:
+        import torch
+    except ImportError as error:
+        return {"error": "no-torch", "detail": "%s: %s" % (type(error).__name__, error)}
+    by_torch = sorted(sys.modules)
+    torch.set_num_threads(1)
+    threaded: List[str] = []
+    for name in [] if spawn else [*PRELOADS, *modules]:
+        before = thread_count()
+        try:
+            importlib.import_module(name)
+        except Exception:  # the program will meet the same failure, and tell of it
+            continue
+        if thread_count() > before:
+            threaded.append(name)
+    warnings.showwarning = show
+    if thread_count() > 1 and not spawn:
+        return {"error": "threads", "threaded": threaded, "detail": "%d threads after the imports" % thread_count()}
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "torch": str(torch.__version__),
+        "torch_modules": by_torch,
+        "modules": sorted(sys.modules),
+    }
+
+
+class Server:
+    """Runs requests: forks, attends, cleans up."""
+
+    def __init__(self, setting: Setting, request: int, reply: int, spawn: bool) -> None:
+        import torch
+
+        self.setting = setting
+        self.request = request
+        self.reply = reply
+        self.spawn = spawn
+        self.torch_seed = int(torch.initial_seed())
+        self.children = 0
+        sys.path.insert(0, setting.sys_path0)
+        self.baseline = Baseline()
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Run all jobs of a request and send a verdict for each."""
+        alone, batch = [], []
+        for index, job in enumerate(jobs):
+            single = self.spawn or job.alone or job.mode != RUN or _PROCESS_STATE.search(job.source)
+            (alone if single else batch).append((index, job))
+        self._run_group(batch)
+        for item in alone:
+            self._run_group([item])
+
+    def _run_group(self, jobs: List[Tuple[int, Job]]) -> None:
+        """Run jobs in one child after another, each taking over where the last one had to stop."""
+        failed = 0
+        while jobs:
+            done = self._run_child(jobs)
+            failed = 0 if done else failed + 1
+            if failed == ATTEMPTS:
+                send(self.reply, {"index": jobs[0][0], "execution": to_wire(lost("no child could begin it"))})
+                done, failed = {jobs[0][0]}, 0
+            jobs = [item for item in jobs if item[0] not in done]
+
+    def _run_child(self, jobs: List[Tuple[int, Job]]) -> Any:
+        self.children += 1
+        folder = os.path.join(self.setting.scratch, "c%d" % self.children)
+        readable, writable = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.close(readable)
+                self._in_child(jobs, folder, writable)
+            finally:
+                os._exit(0)
+        os.close(writable)
+        send(self.reply, {"child": pid})
+        try:
+            done = attend(pid, readable, jobs, folder, self._forward)
+        finally:
+            os.close(readable)
+        reap_orphans()
+        shutil.rmtree(folder, ignore_errors=True)
+        return done
+
+    def _in_child(self, jobs: List[Tuple[int, Job]], folder: str, writable: int) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        become_child(folder, self.setting)
+        os.close(self.request)
+        os.close(self.reply)
+        if not self.spawn:
+            run_batch(jobs, self.setting, folder, writable, self.baseline, self.torch_seed)
+            return
+        index, job = jobs[0]
+        order = {
+            "setting": dataclasses.asdict(self.setting),
+            "job": dataclasses.asdict(job),
+            "index": index,
+            "folder": folder,
+        }
+        path = os.path.join(folder, "order")
+        with open(path, "w") as file:
+            json.dump(order, file)
+        request = os.open(path, os.O_RDONLY)
+        os.set_inheritable(request, True)
+        os.set_inheritable(writable, True)
+        launch = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")
+        os.execv(sys.executable, [sys.executable, launch, "once", str(request), str(writable)])
+
+    def _forward(self, message: Dict[str, Any]) -> None:
+        send(self.reply, message)

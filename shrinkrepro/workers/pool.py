@@ -1,0 +1,224 @@
+"""The pool: runs jobs on one or more fork servers and gives the executions back in order.
+
+Decision: how jobs are spread over servers and batches changes only the time: each job's verdict comes from
+a process that is as good as new, and a job whose server died is run again by itself before it is given up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from shrinkrepro.errors import TargetError
+from shrinkrepro.protocol import LOST, Execution, Job
+from shrinkrepro.workers import target as targets
+from shrinkrepro.workers.server import Server, ServerDied, ThreadsStarted
+from shrinkrepro.workers.target import Target
+
+BATCH_JOBS = 50  # more in one child gain nothing (1.3 ms a job), and a leak costs more
+TRIES = 2  # of a job whose server died, the second by itself
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """What the target is, as its servers told."""
+
+    python: str
+    torch: str
+    torch_modules: frozenset[str]  # loaded by ``import torch`` alone
+    modules: frozenset[str]  # loaded in the servers
+
+
+@dataclass
+class _Task:
+    index: int
+    job: Job
+    deaths: int = 0
+
+
+class Pool:
+    """Fork servers for one target; a context manager. ``run`` may be called by one thread at a time.
+
+    ``scratch``: the folder for the servers' files; a private one is made and removed when it is None.
+    """
+
+    spawn = False  # whether each job gets an interpreter of its own (``SpawnPool``)
+
+    def __init__(self, target: Target, jobs: int = 1, scratch: Path | None = None) -> None:
+        self.target = target
+        self.jobs = max(1, jobs)
+        self.refused: tuple[str, ...] = ()  # modules that cannot be preloaded, because they start threads
+        self._own_scratch = scratch is None
+        self.scratch = targets.make_scratch() if scratch is None else scratch
+        self._servers: list[Server | None] = [None] * self.jobs
+        self._started = 0
+        self._learned: set[str] = set()
+        self._info: TargetInfo | None = None
+        self._closed = False
+
+    def __enter__(self) -> Pool:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def info(self) -> TargetInfo:
+        """Versions and loaded modules of the target."""
+        if self._info is None:
+            self.start()
+        assert self._info is not None
+        return self._info
+
+    @property
+    def learned(self) -> frozenset[str]:
+        """Library modules that programs imported and that the servers had not: worth a ``restart`` with them."""
+        found = set(self._learned)
+        for server in self._servers:
+            if server is not None:
+                found |= server.learned
+        return frozenset(found - set(self.refused))
+
+    def start(self) -> None:
+        """Start the servers that are not running, all at once.
+
+        Raises:
+            TargetError: the target has no torch, or cannot run at all.
+        """
+        while True:
+            for slot, server in enumerate(self._servers):
+                if server is None:
+                    self._servers[slot] = self._launch()
+            try:
+                reports = [server.wait_ready() for server in self._servers if server is not None and not server.report]
+            except ThreadsStarted as threads:
+                self._drop_servers()
+                if not threads.modules:
+                    raise TargetError(
+                        f"importing torch starts threads in {self.target.python} ({threads})",
+                        "use --isolation spawn",
+                    ) from threads
+                self.refused = (*self.refused, *threads.modules)
+                continue
+            for report in reports:
+                self._info = TargetInfo(
+                    report["python"],
+                    report["torch"],
+                    frozenset(report["torch_modules"]),
+                    frozenset(report["modules"]),
+                )
+            return
+
+    def restart(self, modules: Sequence[str] | None = None) -> None:
+        """Start new servers, which preload ``modules`` (None: what they preloaded before)."""
+        if modules is not None:
+            self.target = replace(self.target, modules=tuple(modules))
+        self._drop_servers()
+        self._learned.clear()
+        self.start()
+
+    def run(self, jobs: Sequence[Job]) -> list[Execution]:
+        """Run all jobs; the executions come in the order of the jobs."""
+        self.start()
+        tasks = [_Task(index, job) for index, job in enumerate(jobs)]
+        results: list[Execution | None] = [None] * len(tasks)
+        size = min(BATCH_JOBS, -(-len(tasks) // self.jobs)) or 1
+        queue = deque(tasks[i : i + size] for i in range(0, len(tasks), size))
+        failures: list[BaseException] = []
+
+        def work(slot: int) -> None:
+            try:
+                while queue and not failures:
+                    try:
+                        group = queue.popleft()
+                    except IndexError:
+                        return
+                    queue.extend(self._run_group(slot, group, results))
+            except BaseException as failure:
+                failures.append(failure)
+
+        if self.jobs == 1 or len(queue) == 1:
+            work(0)
+        else:
+            threads = [threading.Thread(target=work, args=(slot,)) for slot in range(min(self.jobs, len(queue)))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        if failures:
+            raise failures[0]
+        return [e if e is not None else Execution(status=LOST, detail="no verdict came back") for e in results]
+
+    def close(self) -> None:
+        """Stop the servers and remove their files."""
+        self._closed = True
+        self._drop_servers()
+        if self._own_scratch:
+            targets.remove(self.scratch)
+
+    def _run_group(self, slot: int, group: list[_Task], results: list[Execution | None]) -> list[list[_Task]]:
+        """Run one group on one server; return groups that are still to be done."""
+        server = self._servers[slot]
+        if server is None:
+            server = self._servers[slot] = self._launch()
+            server.wait_ready()
+        try:
+            for index, execution in server.run([task.job for task in group]):
+                results[group[index].index] = execution
+        except ServerDied as death:
+            self._discard(slot)
+            return self._after_death(group, results, death)
+        return []
+
+    def _after_death(
+        self, group: list[_Task], results: list[Execution | None], death: ServerDied
+    ) -> list[list[_Task]]:
+        left = [task for task in group if results[task.index] is None]
+        suspect = group[death.suspect] if death.suspect is not None else (left[0] if left else None)
+        again: list[list[_Task]] = []
+        if suspect is not None and results[suspect.index] is None:
+            suspect.deaths += 1
+            left.remove(suspect)
+            if suspect.deaths < TRIES:
+                again.append([_Task(suspect.index, replace(suspect.job, alone=True), suspect.deaths)])
+            else:
+                results[suspect.index] = Execution(status=LOST, detail=str(death))
+        return [left, *again] if left else again
+
+    def _launch(self) -> Server:
+        if self._closed:
+            raise TargetError("the pool is closed")
+        self._started += 1
+        modules = [name for name in self.target.modules if name not in self.refused]
+        return Server(self.target, self.scratch / f"server{self._started}", modules, self.spawn)
+
+    def _discard(self, slot: int) -> None:
+        server = self._servers[slot]
+        if server is not None:
+            self._learned |= server.learned
+            server.close()
+            targets.remove(server.scratch)
+        self._servers[slot] = None
+
+    def _drop_servers(self) -> None:
+        for slot in range(len(self._servers)):
+            self._discard(slot)
+
+
+def default_jobs() -> int:
+    """One server per core that this process may use."""
+    affinity: Any = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

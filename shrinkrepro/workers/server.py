@@ -1,0 +1,189 @@
+"""One fork server as the host sees it: a process, two pipes, and what it said at its start.
+
+Decision: the host trusts the server's clock first and its own only as a backstop; a server that dies or
+falls silent is killed with its child, and the caller starts another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shrinkrepro.errors import TargetError
+from shrinkrepro.protocol import Execution, Job, from_wire
+from shrinkrepro.workers.target import Target, no_torch
+
+START_SECONDS = 300.0  # imports on a loaded machine with a cold disk
+GRACE_SECONDS = 45.0  # beyond a job's own time-out; covers a child's start
+
+_LAUNCH = Path(__file__).resolve().parent.parent / "target" / "launch.py"
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+class ServerDied(Exception):
+    """The server is gone. ``suspect`` is the index of the job that was running, if any."""
+
+    def __init__(self, detail: str, suspect: int | None = None) -> None:
+        super().__init__(detail)
+        self.suspect = suspect
+
+
+class ThreadsStarted(Exception):
+    """Importing ``modules`` starts threads, so they cannot be preloaded."""
+
+    def __init__(self, modules: Sequence[str], detail: str) -> None:
+        super().__init__(detail)
+        self.modules = tuple(modules)
+
+
+class Server:
+    """A running server. Not for use by two threads at once."""
+
+    def __init__(self, target: Target, scratch: Path, modules: Sequence[str], spawn: bool = False) -> None:
+        self.scratch = scratch
+        self.learned: set[str] = set()
+        self._child: int | None = None
+        self._buffer = b""
+        scratch.mkdir(parents=True, exist_ok=True)
+        target.check()
+        request_read, self._request = os.pipe()
+        self._reply, reply_write = os.pipe()
+        env = target.environment() | _ONE_THREAD | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        log = os.open(scratch / "server.log", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            self._process = subprocess.Popen(
+                [target.python, str(_LAUNCH), "serve", str(request_read), str(reply_write)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=scratch,
+                env=env,
+                pass_fds=(request_read, reply_write),
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(self._request)
+            os.close(self._reply)
+            raise TargetError(f"cannot run {target.python}: {error.strerror}", "name a Python with --python") from error
+        finally:
+            os.close(request_read)
+            os.close(reply_write)
+            os.close(log)
+        self._send({"setting": _setting(target, scratch), "modules": list(modules), "spawn": spawn})
+        self._target = target
+        self.report: dict[str, Any] = {}
+
+    def wait_ready(self) -> dict[str, Any]:
+        """Wait for the imports to be done; return the server's report.
+
+        Raises:
+            TargetError: no torch, or the interpreter cannot run the server.
+            ThreadsStarted: a preloaded module starts threads.
+        """
+        try:
+            self.report = self._receive(START_SECONDS)
+        except ServerDied as death:
+            raise TargetError(
+                f"{self._target.python} cannot run programs: {self._log_end() or death}",
+                "it must be Python 3.9 or later with torch 2.0 or later",
+            ) from death
+        error = self.report.get("error")
+        if error is None:
+            return self.report
+        self.close()
+        if error == "threads":
+            raise ThreadsStarted(self.report["threaded"], self.report["detail"])
+        raise no_torch(self._target.python, self.report["detail"])
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Execution]]:
+        """Run ``jobs``; yields (index, execution) as they come.
+
+        Raises:
+            ServerDied: with some jobs still without a verdict.
+        """
+        self._send({"jobs": [dataclasses.asdict(job) for job in jobs]})
+        current: int | None = None
+        limit = GRACE_SECONDS
+        while True:
+            try:
+                message = self._receive(limit)
+            except ServerDied as death:
+                death.suspect = current
+                raise
+            if "begin" in message:
+                current = message["begin"]
+                limit = jobs[message["begin"]].timeout + GRACE_SECONDS
+            elif "execution" in message:
+                current, limit = None, GRACE_SECONDS
+                yield message["index"], from_wire(message["execution"])
+            elif "child" in message:
+                self._child = message["child"]
+            elif "learned" in message:
+                self.learned.update(message["learned"])
+            elif "end" in message:
+                self._child = None
+                return
+
+    def close(self) -> None:
+        """Kill the server and its child; safe to call twice."""
+        for pid in (self._process.pid, self._child):
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+        self._child = None
+        self._process.wait()
+        for descriptor in (self._request, self._reply):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._request = self._reply = -1
+
+    def _send(self, message: Any) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._request, data) :]
+        except OSError as error:
+            raise ServerDied(f"the server is gone ({error.strerror})") from error
+
+    def _receive(self, seconds: float) -> dict[str, Any]:
+        end = time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._reply], [], [], left)[0]:
+                raise ServerDied("the server fell silent")
+            data = os.read(self._reply, 1 << 20)
+            if not data:
+                raise ServerDied("the server died")
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _log_end(self) -> str:
+        text = (self.scratch / "server.log").read_text(errors="replace").strip()
+        return text.splitlines()[-1] if text else ""
+
+
+def _setting(target: Target, scratch: Path) -> dict[str, Any]:
+    return {
+        "script_name": target.script_path.name,
+        "script_folder": str(target.script_path.parent),
+        "cwd": str(target.cwd),
+        "sys_path0": str(target.first_path),
+        "scratch": str(scratch),
+        "args": list(target.args),
+        "package": target.package,
+        "seed": target.seed,
+        "device": target.device,
+        "preload": None if target.preload is None else str(target.preload),
+        "memory": target.memory,
+    }

@@ -1,0 +1,84 @@
+"""The target: which interpreter runs the programs, and in which surroundings.
+
+Decision: it is a frozen value made once per run; everything that a program can see of its surroundings
+comes from it, so that a fork server, a spawned child and a fresh run differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shrinkrepro.errors import TargetError
+
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where and how programs are run. Paths are absolute; ``modules`` are imported by servers in advance."""
+
+    python: str
+    script_path: Path  # the original; programs run under its name
+    cwd: Path
+    args: tuple[str, ...] = ()
+    sys_path0: Path | None = None  # None: the script's folder
+    package: str = ""  # of a script run as ``-m``: what its relative imports start from
+    seed: int = 0
+    device: str | None = None
+    preload: Path | None = None
+    modules: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)  # added to this process's own
+    memory: int | None = None  # bytes that a program may allocate beyond the server's own
+
+    @property
+    def first_path(self) -> Path:
+        """What stands first on the programs' ``sys.path``."""
+        return self.sys_path0 if self.sys_path0 is not None else self.script_path.parent
+
+    def environment(self) -> dict[str, str]:
+        """The programs' environment: this process's own without secrets, with a fixed hash seed."""
+        env = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+        env.update(self.env)
+        env["PYTHONHASHSEED"] = str(self.seed % 2**32)
+        env["PYTHONDONTWRITEBYTECODE"] = "1"
+        env["PYTHONFAULTHANDLER"] = "1"
+        return env
+
+    def check(self) -> None:
+        """Make sure that there is such an interpreter.
+
+        Raises:
+            TargetError: there is no such program.
+        """
+        if shutil.which(self.python) is None:
+            raise TargetError(
+                f"no Python interpreter at {self.python}", "give the one that has torch with --python PATH"
+            )
+
+
+def make_scratch() -> Path:
+    """A new private folder for programs and their output; the caller removes it."""
+    return Path(tempfile.mkdtemp(prefix="shrinkrepro-"))
+
+
+def no_torch(python: str, detail: str) -> TargetError:
+    """The error for a target without a usable torch."""
+    return TargetError(
+        f"{python} cannot import torch ({detail})",
+        f"install it there ({python} -m pip install torch), or name another interpreter with --python PATH",
+    )
+
+
+def remove(folder: Path) -> None:
+    """Remove a scratch folder, whatever programs did to the modes of what is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        subprocess.run(["chmod", "-R", "u+rwx", str(folder)], check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
