@@ -76,6 +76,7 @@ class Occurrence:
     field: str
     name: str
     start: Scope  # where the lookup starts
+    inside: Scope  # where it stands: the class whose body reads a name that it has not bound yet
 
     @property
     def scope(self) -> Scope:
@@ -115,7 +116,7 @@ class ModuleScopes(ast.NodeVisitor):
 
     def _occur(self, node: ast.AST, field_name: str, name: str, start: Scope | None = None) -> None:
         if not self._mangled(name):
-            self.occurrences.append(Occurrence(node, field_name, name, start or self._scope))
+            self.occurrences.append(Occurrence(node, field_name, name, start or self._scope, self._scope))
 
     def _named(self, node: ast.AST, field_name: str, name: str | None) -> None:
         if name is not None:
