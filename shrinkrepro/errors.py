@@ -6,6 +6,10 @@ library raises the very objects that the commands print.
 
 from __future__ import annotations
 
+UNCONFIRMED = 1  # reduced, but not every fresh run of the end failed the same
+OUR_FAULT = 70  # EX_SOFTWARE of sysexits.h: a strategy of ours, or we ourselves, raised
+INTERRUPTED = 130  # what a shell gives for a process that Ctrl-C ended
+
 
 class ShrinkReproError(Exception):
     """Something that the user can understand and act on.

@@ -1,0 +1,211 @@
+"""What ``import shrinkrepro`` offers: reductions from Python, and the words that a strategy is written in.
+
+Decision: the command line calls these very functions, so that what it can do a program can do too.
+
+A strategy of one's own::
+
+    from shrinkrepro import Edit, Facts, Program, Tier, delete, strategy
+
+    @strategy("drop-print", tier=Tier.COARSE, independent=True)
+    def drop_print(program: Program, facts: Facts) -> Iterator[Edit]:
+        \"\"\"Delete statements that only print.\"\"\"
+        ...
+
+    STRATEGIES = (drop_print,)   # [project.entry-points."shrinkrepro.strategies"]  mine = "my_package:STRATEGIES"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from shrinkrepro.core.edits import Change, Edit, delete, join, replace
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.registry import load_strategies
+from shrinkrepro.core.strategy import Strategy, Tier, strategy
+from shrinkrepro.errors import (
+    FailsEarlyError,
+    NotFailingError,
+    ShrinkReproError,
+    TargetError,
+    TooFlakyError,
+    UsageError,
+)
+from shrinkrepro.session import AlsoFound, Counts, Progress, Reduction, Request
+from shrinkrepro.tasks import check as _check
+from shrinkrepro.tasks import reduction as _reduction
+from shrinkrepro.tasks.check import CheckResult
+from shrinkrepro.tasks.inputs import parse_duration
+
+__all__ = [
+    "AlsoFound",
+    "Change",
+    "CheckResult",
+    "Counts",
+    "Edit",
+    "Facts",
+    "FailsEarlyError",
+    "NotFailingError",
+    "Program",
+    "Progress",
+    "Reduction",
+    "Request",
+    "ShrinkReproError",
+    "Strategy",
+    "TargetError",
+    "Tier",
+    "TooFlakyError",
+    "UsageError",
+    "check",
+    "delete",
+    "join",
+    "load_strategies",
+    "reduce",
+    "replace",
+    "strategy",
+]
+
+
+class Silent:
+    """The progress of a caller who asked for none."""
+
+    def phase(self, text: str) -> None:
+        """Say nothing."""
+
+    def step(self, strategy: str, source: str, tokens: int) -> None:
+        """Say nothing."""
+
+    def query(self, counts: Counts, strategy: str) -> None:
+        """Say nothing."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+
+def reduce(
+    source_or_path: str | os.PathLike[str] | None = None,
+    *,
+    module: str | None = None,
+    args: Sequence[str] = (),
+    python: str | None = None,
+    device: str | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    budget: float | str | None = None,
+    jobs: int | None = None,
+    timeout: float | str | None = None,
+    match: str = "signature",
+    keep: str | None = None,
+    exclude: str | None = None,
+    seed: int = 0,
+    isolation: str | None = None,
+    preload: str | os.PathLike[str] | None = None,
+    anyway: bool = False,
+    progress: Progress | None = None,
+) -> Reduction:
+    """Reduce a failing script to the smallest program that fails the same way.
+
+    ``source_or_path`` is a path, or the source itself: a ``str`` with a line break in it is source. In its place
+    ``module`` names a module to be run as with ``python -m``. Nothing is written; ``Reduction.source`` is the text.
+
+    Args:
+        source_or_path: the script.
+        module: a module's dotted name.
+        args: what the script finds in ``sys.argv[1:]``.
+        python: the interpreter that has the torch under test; by default this one.
+        device: the target's default device, which also replaces those that the script names.
+        cwd: the folder that the script runs in; by default the current one.
+        budget: of the whole run, in seconds or as ``"10m"``.
+        jobs: queries at a time; by default one for each core. The result does not depend on it.
+        timeout: of one query, in seconds or as ``"30s"``; by default measured on the original.
+        match: what makes two failures the same: ``signature``, ``message``, ``type`` or ``/regex/``.
+        keep: a regular expression that the reduced source must go on matching.
+        exclude: a regular expression of another, known failure, on the output.
+        seed: of the target's random number generators.
+        isolation: ``fork`` or ``spawn``; by default fork where it serves.
+        preload: a Python file that is run before the script in every run.
+        anyway: reduce also a failure that comes before anything of torch's.
+        progress: told what happens.
+
+    Raises:
+        UsageError: the request cannot work.
+        NotFailingError: the script does not fail.
+        TooFlakyError: it fails too rarely to judge.
+        TargetError: the interpreter cannot run it.
+        FailsEarlyError: it fails before anything of torch's.
+    """
+    script, text = _script_or_text(source_or_path)
+    request = Request(
+        script=script,
+        module=module,
+        text=text,
+        args=tuple(args),
+        python=python,
+        device=device,
+        cwd=_path(cwd),
+        budget=_seconds(budget, "--budget"),
+        jobs=jobs,
+        timeout=_seconds(timeout, "--timeout"),
+        match=match,
+        keep=keep,
+        exclude=exclude,
+        seed=seed,
+        isolation=isolation,
+        preload=_path(preload),
+        anyway=anyway,
+    )
+    return _reduction.reduce(request, progress or Silent())
+
+
+def check(
+    source_or_path: str | os.PathLike[str] | None = None,
+    *,
+    module: str | None = None,
+    args: Sequence[str] = (),
+    python: str | None = None,
+    device: str | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float | str | None = None,
+    match: str = "signature",
+    seed: int = 0,
+    isolation: str | None = None,
+    preload: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> CheckResult:
+    """Run a script a few times and say what fails, where, how reliably, and what ``reduce`` would make of it.
+
+    Takes and raises what ``reduce`` does.
+    """
+    script, text = _script_or_text(source_or_path)
+    request = Request(
+        script=script,
+        module=module,
+        text=text,
+        args=tuple(args),
+        python=python,
+        device=device,
+        cwd=_path(cwd),
+        timeout=_seconds(timeout, "--timeout"),
+        match=match,
+        seed=seed,
+        isolation=isolation,
+        preload=_path(preload),
+    )
+    return _check.check(request, progress or Silent())
+
+
+def _script_or_text(given: str | os.PathLike[str] | None) -> tuple[Path | None, str | None]:
+    if given is None:
+        return None, None
+    if isinstance(given, str) and "\n" in given:
+        return None, given
+    return Path(given), None
+
+
+def _path(given: str | os.PathLike[str] | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _seconds(given: float | str | None, option: str) -> float | None:
+    return parse_duration(given, option) if isinstance(given, str) else given

@@ -1,0 +1,68 @@
+"""``shrinkrepro check``: options to a check, its result to text and an exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shrinkrepro.cli import options
+
+if TYPE_CHECKING:
+    from shrinkrepro.report.progress import Lines, Quiet
+
+
+def check(
+    script: options.Script = None,
+    args: options.Args = None,
+    module: options.Module = None,
+    python: options.Python = None,
+    device: options.Device = None,
+    cwd: options.Cwd = None,
+    timeout: options.Timeout = None,
+    match: options.Match = "signature",
+    seed: options.Seed = 0,
+    isolation: options.Isolation = None,
+    preload: options.Preload = None,
+    json: options.Json = None,
+    quiet: options.QuietFlag = False,
+    no_color: options.NoColor = False,
+) -> int:
+    """Run a script a few times and say what fails, where, how reliably, and what reduce would do.
+
+    Ends with 0 when there is a failure to reduce.
+    """
+    from shrinkrepro import api
+    from shrinkrepro.cli.console import console
+    from shrinkrepro.report.checked import print_check
+    from shrinkrepro.report.files import as_json, claim_output, write_whole
+
+    path, arguments = options.program_arguments(script, module, args)
+    if json is not None:
+        claim_output(json, force=True, never=path, option="--json")
+    with _progress(quiet) as progress:
+        result = api.check(
+            path,
+            module=module,
+            args=arguments,
+            python=python,
+            device=device,
+            cwd=cwd,
+            timeout=timeout,
+            match=match,
+            seed=seed,
+            isolation=isolation,
+            preload=preload,
+            progress=progress,
+        )
+    if not quiet:
+        print_check(console(no_color), result)
+    if json is not None:
+        write_whole(json, as_json(result))
+    return 0
+
+
+def _progress(quiet: bool) -> Lines | Quiet:
+    import sys
+
+    from shrinkrepro.report.progress import Lines, Quiet
+
+    return Quiet() if quiet else Lines(sys.stderr)

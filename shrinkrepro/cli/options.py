@@ -1,0 +1,76 @@
+"""The arguments and options that several commands share, each declared once.
+
+Decision: times, patterns and paths come in as plain text and are looked at by the task, so that the
+command line and the library answer a bad one with the same words.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Script = Annotated[str | None, typer.Argument(metavar="SCRIPT", help="The script that fails.", show_default=False)]
+Args = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ARGS", help="The script's own arguments: -- ARGS...", show_default=False),
+]
+Module = Annotated[
+    str | None,
+    typer.Option("-m", metavar="PKG.MOD", help="In the place of SCRIPT: a module, run as python -m does."),
+]
+Python = Annotated[
+    str | None,
+    typer.Option(
+        "--python", metavar="PATH", help="The interpreter that has the torch under test.  [default: this one]"
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="D",
+        help="The default device, also in the place of those the script names (cuda:0, cpu, ...).",
+    ),
+]
+Cwd = Annotated[
+    Path | None, typer.Option("--cwd", metavar="DIR", help="The folder to run in.  [default: the current one]")
+]
+Timeout = Annotated[
+    str | None,
+    typer.Option("--timeout", metavar="S", help="Seconds that one run may take.  [default: measured on the script]"),
+]
+Match = Annotated[
+    str,
+    typer.Option(
+        "--match",
+        metavar="HOW",
+        help="What makes two failures the same: signature, message, type, or /regex/ on the output.",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the target's random numbers.")]
+Isolation = Annotated[
+    str | None,
+    typer.Option(
+        "--isolation",
+        metavar="fork|spawn",
+        help="Fork from a warm server, or start each run anew.  [default: fork where it serves]",
+    ),
+]
+Preload = Annotated[
+    Path | None, typer.Option("--preload", metavar="FILE", help="Python code to run before the script in every run.")
+]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the whole result to FILE as JSON.")]
+QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+NoColor = Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR=1 does the same).")]
+
+
+def program_arguments(
+    script: str | None, module: str | None, args: list[str] | None
+) -> tuple[Path | None, tuple[str, ...]]:
+    """The script and its arguments; after ``-m`` the first positional is an argument already."""
+    rest = tuple(args or ())
+    if module is not None:
+        return None, (script, *rest) if script is not None else rest
+    return (Path(script) if script is not None else None), rest

@@ -1,0 +1,124 @@
+"""``shrinkrepro reduce``: options to a reduction, a reduction to text and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shrinkrepro.cli import options
+from shrinkrepro.cli.console import console
+from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, UNCONFIRMED
+
+if TYPE_CHECKING:
+    from shrinkrepro.report.live import Display
+    from shrinkrepro.report.progress import Lines, Quiet
+    from shrinkrepro.session import Reduction
+
+
+def reduce(
+    script: options.Script = None,
+    args: options.Args = None,
+    module: options.Module = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="OUT", help="The result.  [default: SCRIPT_reduced.py beside SCRIPT]"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over an OUT that exists.")] = False,
+    python: options.Python = None,
+    device: options.Device = None,
+    cwd: options.Cwd = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="End after 90, 90s, 10m or 1h.  [default: when it is minimal]"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", help="Runs at a time.  [default: the number of cores]")
+    ] = None,
+    timeout: options.Timeout = None,
+    match: options.Match = "signature",
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="REGEX", help="The source must go on matching this.")
+    ] = None,
+    exclude: Annotated[
+        str | None, typer.Option("--exclude", metavar="REGEX", help="A known other failure, by its output.")
+    ] = None,
+    seed: options.Seed = 0,
+    isolation: options.Isolation = None,
+    preload: options.Preload = None,
+    json: options.Json = None,
+    quiet: options.QuietFlag = False,
+    no_color: options.NoColor = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Reduce even a failure that comes before anything of torch's.")
+    ] = False,
+) -> int:
+    """Reduce a failing script to the smallest program that still fails the same way.
+
+    The script is never written to. Ctrl-C ends the run with the best program so far.
+    """
+    from shrinkrepro import api
+    from shrinkrepro.report.files import as_json, claim_output, default_output, write_whole
+    from shrinkrepro.report.summary import print_summary
+    from shrinkrepro.tasks.inputs import parse_duration
+
+    path, arguments = options.program_arguments(script, module, args)
+    output = out or default_output(path, module)
+    if path is None or path.is_file():  # a bad SCRIPT is the first thing to hear about
+        claim_output(output, force=force, never=path)
+        if json is not None:
+            claim_output(json, force=True, never=path, option="--json")
+    seconds = parse_duration(budget, "--budget") if budget is not None else None
+
+    with _progress(path, seconds, quiet, no_color) as progress:
+        reduction = api.reduce(
+            path,
+            module=module,
+            args=arguments,
+            python=python,
+            device=device,
+            cwd=cwd,
+            budget=seconds,
+            jobs=jobs,
+            timeout=timeout,
+            match=match,
+            keep=keep,
+            exclude=exclude,
+            seed=seed,
+            isolation=isolation,
+            preload=preload,
+            anyway=anyway,
+            progress=progress,
+        )
+    if not quiet:
+        print_summary(console(no_color), reduction, output)
+    write_whole(output, reduction.source)
+    if json is not None:
+        write_whole(json, as_json(reduction))
+    return exit_code(reduction)
+
+
+def exit_code(reduction: Reduction) -> int:
+    """What the command ends with: the gravest thing that has to be said of the run."""
+    if reduction.ended == "interrupted":
+        return INTERRUPTED
+    if reduction.faults:
+        return OUR_FAULT
+    return 0 if reduction.confirmed == reduction.confirmations else UNCONFIRMED
+
+
+def _progress(script: Path | None, budget: float | None, quiet: bool, no_color: bool) -> Display | Lines | Quiet:
+    from shrinkrepro.report.progress import Lines, Quiet
+
+    if quiet:
+        return Quiet()
+    terminal = console(no_color, stderr=True)
+    if not terminal.is_terminal or terminal.is_dumb_terminal or os.environ.get("CI"):
+        return Lines(sys.stderr)
+    from shrinkrepro.report.live import Display
+
+    source = script.read_text(encoding="utf-8", errors="replace") if script is not None and script.is_file() else ""
+    return Display(terminal, source, budget)
