@@ -6,6 +6,7 @@ that had not begun are simply not done, and the caller gives them to a new child
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -127,7 +128,7 @@ def _read(
             done.add(message["index"])
             state.begun, state.since = None, time.monotonic()
             forward(message)
-        elif "learned" in message:
+        elif "learned" in message or "leak" in message:
             forward(message)
     return True
 
@@ -177,10 +178,8 @@ def _last_words(pid: int, watch: _Watch) -> None:
 
 
 def _signal_group(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
     try:
         os.kill(pid, number)
     except ProcessLookupError:

@@ -74,12 +74,15 @@ def _prepare(setting: Setting, path: str, torch_seed: int) -> None:
     """Set what belongs to the process: streams, arguments, folder, seeds."""
     sys.stdout = _stream(1)
     sys.stderr = _stream(2)
-    sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")
+    sys.stdin = io.TextIOWrapper(io.FileIO(0, "r", closefd=False), encoding="utf-8")
     sys.argv = [path, *setting.args]
     os.chdir(setting.cwd)
     torch = sys.modules.get("torch")
     if torch is not None:
-        torch.manual_seed(torch_seed + setting.seed)
+        if setting.device:
+            torch.manual_seed(torch_seed + setting.seed)
+        else:  # the accelerators' part of manual_seed costs as much as a small program
+            torch.default_generator.manual_seed(torch_seed + setting.seed)
     random.seed(setting.seed)
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
@@ -88,15 +91,14 @@ def _prepare(setting: Setting, path: str, torch_seed: int) -> None:
 
 def _stream(descriptor: int) -> io.TextIOWrapper:
     """A text stream that loses nothing at a crash."""
-    raw = open(descriptor, "wb", closefd=False, buffering=0)
-    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)
 
 
 def _main_namespace(setting: Setting, path: str) -> Dict[str, Any]:
     module = types.ModuleType("__main__")
     module.__file__ = path
-    module.__dict__["__builtins__"] = sys.modules["builtins"]
-    module.__dict__["__annotations__"] = {}
+    vars(module).update(__builtins__=sys.modules["builtins"], __annotations__={})
     if setting.package:
         module.__package__ = setting.package
     sys.modules["__main__"] = module

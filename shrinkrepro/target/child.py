@@ -114,7 +114,9 @@ def run_batch(
         send(reply, {"index": index, "execution": to_wire(dataclasses.replace(execution, stdout=out, stderr=err))})
         if number + 1 == len(jobs) or execution.status == LOST:
             break
-        if not _as_new(baseline):
+        leak = _leak(baseline)
+        if leak:
+            send(reply, {"leak": leak})
             break
         os.close(fault)
         shutil.rmtree(place, ignore_errors=True)
@@ -123,14 +125,15 @@ def run_batch(
         send(reply, {"learned": learned})
 
 
-def _as_new(baseline: Baseline) -> bool:
+def _leak(baseline: Baseline) -> str:
+    """Put the process back into its first state; return what cannot be put back."""
     sys.modules.pop("__main__", None)
     gc.collect()
     try:
         baseline.restore()
-        return not baseline.leak()
-    except Exception:  # a program can break whatever the check uses
-        return False
+        return baseline.leak()
+    except Exception as error:  # a program can break whatever the check uses
+        return "a check failed: %s" % error
 
 
 def run_once(request: int, reply: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
+import operator
 import os
 import signal
 import sys
@@ -75,6 +76,7 @@ class Baseline:
         for name in set(sys.modules) - self.modules:
             if not _is_library(sys.modules[name]):  # a local module keeps the last program's objects
                 del sys.modules[name]
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         gc.enable()
 
     def is_library(self, name: str) -> bool:
@@ -137,12 +139,11 @@ def _spaces(torch: Any) -> List[Tuple[Any, Dict[str, Any]]]:
     found: List[Any] = [sys.modules[name] for name in _PATCHABLE if name in sys.modules]
     found += [torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.autograd.Function]
     found += [cls for cls in vars(torch.nn).values() if isinstance(cls, type) and cls is not torch.nn.Module]
-    return [(space, dict(vars(space))) for space in found]
+    return [(space, {n: v for n, v in vars(space).items() if n[:2] != "__"}) for space in found]
 
 
 def _differs(space: Any, before: Dict[str, Any]) -> bool:
-    now = vars(space)
-    return any(now.get(name) is not value for name, value in before.items() if name[:2] != "__")
+    return not all(map(operator.is_, map(vars(space).get, before.keys()), before.values()))
 
 
 def _module_hooks(torch: Any) -> bool:
@@ -158,7 +159,7 @@ def _is_library(module: types.ModuleType) -> bool:
 
 
 def _signals() -> List[int]:
-    return [int(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD, signal.SIGUSR1)]
+    return [int(s) for s in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD, signal.SIGUSR1)]
 
 
 def _exit_calls() -> int:

@@ -112,7 +112,8 @@ class Server:
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Run all jobs of a request and send a verdict for each."""
-        alone, batch = [], []
+        alone: List[Tuple[int, Job]] = []
+        batch: List[Tuple[int, Job]] = []
         for index, job in enumerate(jobs):
             single = self.spawn or job.alone or job.mode != RUN or _PROCESS_STATE.search(job.source)
             (alone if single else batch).append((index, job))

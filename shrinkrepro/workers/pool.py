@@ -183,9 +183,7 @@ class Pool:
             return self._after_death(group, results, death)
         return []
 
-    def _after_death(
-        self, group: list[_Task], results: list[Execution | None], death: ServerDied
-    ) -> list[list[_Task]]:
+    def _after_death(self, group: list[_Task], results: list[Execution | None], death: ServerDied) -> list[list[_Task]]:
         left = [task for task in group if results[task.index] is None]
         suspect = group[death.suspect] if death.suspect is not None else (left[0] if left else None)
         again: list[list[_Task]] = []

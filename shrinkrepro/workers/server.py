@@ -51,6 +51,7 @@ class Server:
     def __init__(self, target: Target, scratch: Path, modules: Sequence[str], spawn: bool = False) -> None:
         self.scratch = scratch
         self.learned: set[str] = set()
+        self.leaks: list[str] = []  # why batches had to go on in new children
         self._child: int | None = None
         self._buffer = b""
         scratch.mkdir(parents=True, exist_ok=True)
@@ -129,6 +130,8 @@ class Server:
                 self._child = message["child"]
             elif "learned" in message:
                 self.learned.update(message["learned"])
+            elif "leak" in message:
+                self.leaks.append(message["leak"])
             elif "end" in message:
                 self._child = None
                 return
