@@ -27,7 +27,8 @@ $(READY): pyproject.toml | $(BIN)/python
 	touch $@
 
 demo: $(READY)
-	PYTHON="$(BIN)/python" sh examples/demo.sh
+	mkdir -p build
+	$(BIN)/shrinkrepro reduce examples/pinn/poisson.py -o build/poisson_reduced.py --force $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(ARGS)

@@ -86,6 +86,7 @@ def _one_line(text: str) -> str:
 def _message(error: BaseException) -> str:
     format_message = getattr(error, "format_message", None)
     text = str(format_message()) if format_message is not None else str(error)
+    text = text.partition(" (Possible options:")[0]
     return text[:1].lower() + text[1:].rstrip(".")
 
 

@@ -67,7 +67,7 @@ def reduce(
 
     path, arguments = options.program_arguments(script, module, args)
     output = out or default_output(path, module)
-    if path is None or path.is_file():  # a bad SCRIPT is the first thing to hear about
+    if path is None or path.is_file():  # else the bad SCRIPT is what has to be told, and the task does that
         claim_output(output, force=force, never=path)
         if json is not None:
             claim_output(json, force=True, never=path, option="--json")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def default_output(script: Path | None, module: str | None) -> Path:
     """``SCRIPT_reduced.py`` beside the script; for a module, in the current folder."""
     if script is not None:
-        return script.with_name(f"{script.stem}_reduced.py")
+        return script.parent / f"{script.stem}_reduced.py"
     return Path(f"{(module or 'program').rpartition('.')[2]}_reduced.py")
 
 

@@ -49,7 +49,7 @@ def checked(request: Request) -> Request:
     _check_match(request.match)
     _check_numbers(request)
     if request.cwd is not None and not request.cwd.is_dir():
-        raise UsageError(f"--cwd {request.cwd} is not a folder")
+        raise UsageError(f"--cwd {request.cwd} is not a folder", "name one that exists")
     if request.preload is not None:
         _compile(read_source(request.preload, "--preload "), str(request.preload))
     return replace(request, python=_find_python(request.python))
@@ -65,11 +65,14 @@ def read_source(path: Path, option: str = "") -> str:
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a script", "name the script in it, or run a package with -m")
     try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{name} is not a regular file", "save the script in a file first")
         data = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(f"{name} does not exist", _nearest(path)) from None
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # a ValueError for a name with a null byte
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{name} cannot be read: {reason}", "look at its permissions") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,7 +86,7 @@ def _nearest(path: Path) -> str:
         return f"did you mean {path}.py?"
     if re.fullmatch(_MODULE, str(path)) and "." in str(path) and path.suffix != ".py":
         return f"to run a module, write -m {path}"
-    return f"the path is taken from {os.getcwd()}" if not path.is_absolute() else ""
+    return f"paths are taken from {os.getcwd()}"
 
 
 def _check_program(request: Request) -> None:
@@ -144,7 +147,7 @@ def _check_numbers(request: Request) -> None:
         raise UsageError(f"--jobs {request.jobs} is not a number of workers", "it must be 1 or more")
     for option, seconds in (("--budget", request.budget), ("--timeout", request.timeout)):
         if seconds is not None and seconds <= 0:
-            raise UsageError(f"{option} {seconds:g} is not a time above zero")
+            raise UsageError(f"{option} {seconds:g} is not a time above zero", "write it as 90, 90s, 10m or 1h")
     if not 0 <= request.seed < 2**32:
         raise UsageError(f"--seed {request.seed} is out of range", "it must lie in 0 ... 2**32 - 1")
     if request.isolation not in (None, "fork", "spawn"):

@@ -13,4 +13,5 @@ def reduce(request: Request, progress: Progress) -> Reduction:
     Raises:
         ShrinkReproError: the request cannot work, or there is no failure to reduce.
     """
-    return session.run(checked(request), progress)
+    request = checked(request)
+    return session.run(request, progress)
