@@ -12,6 +12,7 @@ from typing import Any, Optional
 RUN = "run"  # run the program as it is
 OBSERVE = "observe"  # run it instrumented, and send back lines and values (facts)
 OBSERVE_PRIMAL = "observe-primal"  # OBSERVE and PRIMAL together
+OBSERVE_PRIMAL = "observe-primal"  # observe its control run
 PRIMAL = "primal"  # run it with every transform replaced by the plain function (DESIGN 4)
 
 OK = "ok"  # ended normally
@@ -30,6 +31,7 @@ class Job:
     mode: str = RUN
     timeout: float = 10.0
     alone: bool = False  # in a child of its own, never in a batch
+    seed: Optional[int] = None  # of the program's random numbers; None: the target's
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One reduction run: what was asked for, what came out, and what is told on the way.
+"""What a run is asked for, what comes out of it, and what it tells on the way.
 
 Decision: the run is a function from a ``Request`` to a ``Reduction`` that reports to a ``Progress``;
 the command line, the library and the benchmark differ only in the progress that they pass.

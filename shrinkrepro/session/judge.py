@@ -1,0 +1,201 @@
+"""The session's judge: the engine's questions become queries, verdicts and counts.
+
+Decision: a query is spent only on a text that the static filter lets pass and that was not judged before; what looks
+interesting in a batch is judged again in a process of its own, together with its control, before it counts. So a batch
+can cost a reduction but never make a false one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.static import refusal
+from shrinkrepro.core.verdict import Outcome, Verdict
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.protocol import LOST, OBSERVE, OBSERVE_PRIMAL, OK, PRIMAL, RUN, SIGNAL, TIMEOUT, Execution, Job
+from shrinkrepro.session.request import AlsoFound, Counts, Progress
+from shrinkrepro.workers.pool import Pool
+
+SLOWEST = 60.0  # seconds; no candidate runs longer, whatever the original took
+SLACK = 1.0  # seconds beyond a multiple of the current program's time: a busy machine is no hang
+PATIENCE = 4.0  # times the current program's own time
+
+
+class BudgetSpent(Exception):
+    """The run's time is up."""
+
+
+class SessionJudge:
+    """Judges candidates on a pool of workers; see ``core.engine.Judge``."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        oracle: Oracle,
+        progress: Progress,
+        *,
+        deadline: float | None = None,
+        timeout: float | None = None,
+        keep: str | None = None,
+    ) -> None:
+        self.pool = pool
+        self.oracle = oracle
+        self.control: bool | None = None  # None: not known yet whether the program passes it
+        self.counts = Counts()
+        self.also: dict[str, str] = {}
+        self._progress = progress
+        self._deadline = deadline
+        self._timeout = timeout
+        self._keep = re.compile(keep) if keep else None
+        self._verdicts: dict[bytes, Verdict] = {}
+        self._outcomes: Counter[str] = Counter()
+        self._seconds = 2.0  # of the current program's run
+        self._control_seconds = 5.0
+        self._warm = pool.info.modules
+        self._base = pool.info.torch_modules
+
+    def judge(self, sources: Sequence[str], strategy: str, alone: bool) -> Sequence[bool]:
+        """Which of ``sources`` are interesting.
+
+        Raises:
+            BudgetSpent: the time is up.
+        """
+        self._check_clock()
+        keys = [_digest(source) for source in sources]
+        asked: dict[bytes, str] = {}
+        cached = filtered = 0
+        for key, source in zip(keys, sources):
+            if key in self._verdicts:
+                cached += 1
+            elif key not in asked:
+                reason = self._refusal(source)
+                if reason:
+                    filtered += 1
+                    self._verdicts[key] = Verdict(Outcome.INVALID, reason=reason)
+                else:
+                    asked[key] = source
+        for key, verdict in zip(asked, self._query(list(asked.values()), alone)):
+            self._verdicts[key] = verdict
+            self._outcomes[verdict.outcome.value] += 1
+        self.counts = replace(
+            self.counts,
+            cached=self.counts.cached + cached,
+            filtered=self.counts.filtered + filtered,
+            by_outcome=dict(self._outcomes),
+        )
+        self._progress.query(self.counts, strategy)
+        return [self._verdicts[key].interesting for key in keys]
+
+    def observe(self, program: Program) -> Facts:
+        """Facts of ``program``: of its run, else of its control run, else none."""
+        self._check_clock()
+        for mode in (OBSERVE, OBSERVE_PRIMAL) if self.control else (OBSERVE,):
+            [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
+            if execution.facts is None or execution.status == LOST:
+                continue
+            same = execution.status == OK if mode == OBSERVE_PRIMAL else self.oracle.judge(execution).interesting
+            if same:
+                return Facts(program.tree, execution.facts)
+        return Facts.none()
+
+    def adopt(self, program: Program) -> None:
+        """Called for each accepted program: settles the control while it is open, and the time limits."""
+        if self.control is None:
+            self.settle_control(program.source)
+
+    def settle_control(self, source: str) -> Execution:
+        """Find out whether ``source`` passes its control; leave it open when the time was too short."""
+        [execution] = self._run([Job(source, PRIMAL, self._limit(self._control_seconds), alone=True)])
+        if execution.status == OK:
+            self.control = True
+            self._control_seconds = execution.seconds
+        elif execution.status not in (TIMEOUT, LOST):
+            self.control = False
+        return execution
+
+    def also_found(self) -> tuple[AlsoFound, ...]:
+        """The smallest program of every other signature, most frequent first."""
+        return tuple(AlsoFound(label, source) for label, source in self.also.items())
+
+    def _refusal(self, source: str) -> str:
+        if self._keep is not None and not self._keep.search(source):
+            return "--keep does not match"
+        return refusal(source, self._warm, self._base)
+
+    def _query(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
+        if not sources:
+            return []
+        limit = self._limit()
+        first = self._run([Job(source, RUN, limit, alone) for source in sources])
+        verdicts = [self.oracle.judge(execution) for execution in first]
+        for source, execution, verdict in zip(sources, first, verdicts):
+            if verdict.outcome is Outcome.SLIPPED and verdict.label:
+                self._keep_slip(verdict.label, source)
+            if execution.status == LOST:
+                self._progress.note(f"a query was lost: {execution.detail}")
+        hits = [i for i, verdict in enumerate(verdicts) if verdict.interesting]
+        if not hits:
+            return verdicts
+        again = [] if alone else [Job(sources[i], RUN, limit + SLACK, alone=True) for i in hits]
+        control = self._limit(self._control_seconds)
+        controls = [Job(sources[i], PRIMAL, control, alone=True) for i in hits] if self.control else []
+        second = self._run([*again, *controls])
+        for k, i in enumerate(hits):
+            if again:
+                verdicts[i] = self.oracle.judge(second[k])
+            if controls and verdicts[i].interesting:
+                verdicts[i] = _controlled(second[len(again) + k], verdicts[i])
+        for k, i in enumerate(hits):
+            if verdicts[i].interesting:
+                ran = second[k] if again else first[i]
+                self._seconds = ran.seconds
+                if controls:
+                    self._control_seconds = second[len(again) + k].seconds
+        return verdicts
+
+    def _run(self, jobs: Sequence[Job]) -> list[Execution]:
+        if not jobs:
+            return []
+        self.counts = replace(self.counts, run=self.counts.run + len(jobs))
+        return self.pool.run(jobs)
+
+    def _limit(self, seconds: float | None = None) -> float:
+        if self._timeout is not None:
+            return self._timeout
+        return min(SLOWEST, PATIENCE * (self._seconds if seconds is None else seconds) + SLACK)
+
+    def calibrate(self, seconds: float) -> None:
+        """Set what the current program's run takes, in seconds on a warm worker."""
+        self._seconds = seconds
+        self._control_seconds = max(5.0, 2 * seconds)
+
+    def _keep_slip(self, label: str, source: str) -> None:
+        known = self.also.get(label)
+        if known is None or len(source) < len(known):
+            self.also[label] = source
+
+    def _check_clock(self) -> None:
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise BudgetSpent
+
+
+def _controlled(execution: Execution, verdict: Verdict) -> Verdict:
+    if execution.status == OK:
+        return verdict
+    if execution.status in (TIMEOUT, LOST):
+        return Verdict(Outcome.UNRESOLVED, reason="the control did not end")
+    what = execution.chain[-1].type if execution.chain else f"{'signal' if execution.status == SIGNAL else 'exit'}"
+    return Verdict(Outcome.SLIPPED, "", f"fails without the transforms too: {what}")
+
+
+def _digest(source: str) -> bytes:
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).digest()
+
+

@@ -1,0 +1,278 @@
+"""The original: read, folded into one file, and run until its failure is known.
+
+Decision: everything that a reduction rests on is measured before the first edit: the failure of a fresh
+interpreter, the same failure in two warm servers, and whether the one-file form still shows it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shrinkrepro.core.bundle import BundleError, bundle
+from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
+from shrinkrepro.oracles.early import before_torch
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.oracles.signature import Signature, signature_of
+from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
+from shrinkrepro.session.request import Progress, Request
+from shrinkrepro.workers.fresh import run_fresh
+from shrinkrepro.workers.pool import Pool, default_jobs
+from shrinkrepro.workers.spawn import SpawnPool
+from shrinkrepro.workers.target import Target
+
+FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
+MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
+
+
+@dataclass(frozen=True)
+class Script:
+    """The program as the user gave it: its text, and the text of the local modules that it imports."""
+
+    path: Path
+    text: str
+    modules: dict[str, str]
+    packages: frozenset[str]
+    package: str = ""  # its own package, when run with -m
+
+
+@dataclass(frozen=True)
+class Original:
+    """What is known of the original once it has run."""
+
+    script: Script
+    target: Target
+    fresh: Execution
+    signature: Signature
+
+
+def read_script(request: Request) -> Script:
+    """The script that ``request`` names, with its local modules.
+
+    Raises:
+        UsageError: it cannot be found or read.
+    """
+    cwd = (request.cwd or Path.cwd()).absolute()
+    package = ""
+    if request.text is not None:
+        path, text = cwd / "script.py", request.text
+    elif request.script is not None:
+        path = request.script.absolute()
+        text = path.read_text(encoding="utf-8-sig")
+    else:
+        path = _module_file(request.module or "", cwd)
+        text = path.read_text(encoding="utf-8-sig")
+        package = (request.module or "").rpartition(".")[0]
+        if path.name == "__main__.py":
+            package = request.module or ""
+    roots = [cwd] if request.module is not None else [path.parent]
+    modules: dict[str, str] = {}
+    packages: set[str] = set()
+    _collect(text, package, roots, modules, packages)
+    return Script(path, text, modules, frozenset(packages), package)
+
+
+def _module_file(module: str, cwd: Path) -> Path:
+    base = cwd.joinpath(*module.split("."))
+    for path in (base.with_suffix(".py"), base / "__main__.py"):
+        if path.is_file():
+            return path
+    raise UsageError(f"-m {module}: there is no such module in {cwd}", "name the folder it is in with --cwd DIR")
+
+
+def _collect(text: str, package: str, roots: list[Path], modules: dict[str, str], packages: set[str]) -> None:
+    """Read every module that ``text`` imports and that lies under ``roots``, and what those import."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    for name in _imported(tree, package):
+        if name in modules:
+            continue
+        for root in roots:
+            base = root.joinpath(*name.split("."))
+            source, is_package = base.with_suffix(".py"), False
+            if (base / "__init__.py").is_file():
+                source, is_package = base / "__init__.py", True
+            if not source.is_file():
+                continue
+            try:
+                modules[name] = source.read_text(encoding="utf-8-sig")
+            except (OSError, UnicodeDecodeError):
+                continue
+            if is_package:
+                packages.add(name)
+            _collect(modules[name], name if is_package else name.rpartition(".")[0], roots, modules, packages)
+            break
+
+
+def _imported(tree: ast.Module, package: str) -> list[str]:
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                names.update(dict.fromkeys(".".join(parts[:i]) for i in range(1, len(parts) + 1)))
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                up = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*up, *([node.module] if node.module else [])])
+            parts = base.split(".") if base else []
+            names.update(dict.fromkeys(".".join(parts[:i]) for i in range(1, len(parts) + 1)))
+            names.update(dict.fromkeys(f"{base}.{alias.name}" if base else alias.name for alias in node.names))
+    return list(names)
+
+
+def make_target(request: Request, script: Script) -> Target:
+    """The target that ``request`` asks for."""
+    cwd = (request.cwd or Path.cwd()).absolute()
+    libraries = sorted(
+        {
+            name
+            for text in (script.text, *script.modules.values())
+            for name in _imported(ast.parse(text), script.package)
+            if name.split(".")[0] not in {m.split(".")[0] for m in script.modules} and name.split(".")[0] != "__main__"
+        }
+    )
+    return Target(
+        python=request.python or sys.executable,
+        script_path=script.path,
+        cwd=cwd,
+        args=request.args,
+        sys_path0=cwd if request.module is not None else script.path.parent,
+        package=script.package,
+        seed=request.seed,
+        device=request.device,
+        preload=request.preload.absolute() if request.preload else None,
+        modules=tuple(libraries),
+    )
+
+
+def run_original(request: Request, progress: Progress) -> Original:
+    """Read the script and run it once in a fresh interpreter.
+
+    Raises:
+        ShrinkReproError: it cannot run, does not fail, or fails before torch.
+    """
+    script = read_script(request)
+    target = make_target(request, script)
+    target.check()
+    progress.phase("running the original in a fresh interpreter")
+    fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
+    if fresh.status == LOST:
+        raise TargetError(f"the script could not be run: {fresh.detail}", "try --python PATH")
+    signature = signature_of(fresh, request.match)
+    if signature is None:
+        _says_flaky_or_passes(request, script, target, fresh)
+        raise _not_failing(script, fresh)
+    early = before_torch(fresh)
+    if early is not None and not request.anyway:
+        raise FailsEarlyError(early.message, early.hint)
+    return Original(script, target, fresh, signature)
+
+
+def _not_failing(script: Script, fresh: Execution) -> NotFailingError:
+    printed = fresh.stdout.strip().splitlines()
+    last = f"; its last line was {printed[-1]!r}" if printed else "; it printed nothing"
+    return NotFailingError(
+        f"{script.path.name} does not fail: it ended normally after {fresh.seconds:.1f} s{last}",
+        "reduce needs a script that raises, crashes or exits with an error; make it assert what is wrong",
+    )
+
+
+def _says_flaky_or_passes(request: Request, script: Script, target: Target, fresh: Execution) -> None:
+    """A script that passed once may fail at times: look with other seeds before saying that it does not fail."""
+    with Pool(target, request.jobs or default_jobs()) as pool:
+        limit = request.timeout or max(30.0, 5 * fresh.seconds)
+        jobs = [Job(script.text, RUN, limit, alone=True, seed=seed) for seed in range(1, MORE_RUNS + 1)]
+        runs = pool.run(jobs)
+    failed = sum(signature_of(run, request.match) is not None and run.status != LOST for run in runs)
+    if failed:
+        raise flaky(script, failed, len(runs) + 1)
+
+
+def flaky(script: Script, failed: int, runs: int) -> TooFlakyError:
+    """The error for a failure that does not come every time."""
+    return TooFlakyError(
+        f"{script.path.name} fails only sometimes: {failed} of {runs} runs failed",
+        "make it fail every time, for instance with torch.manual_seed(...) at its start",
+    )
+
+
+def open_pool(original: Original, request: Request, progress: Progress) -> tuple[Pool, list[str]]:
+    """Workers on which the original fails as it does fresh, and findings for the user.
+
+    Two warm servers run it; where they differ from the fresh run, an interpreter for each query is used.
+
+    Raises:
+        TooFlakyError: its runs disagree even so.
+        TargetError: no worker can run it.
+    """
+    jobs = request.jobs or default_jobs()
+    oracle = Oracle(original.signature, request.match, request.exclude)
+    limit = request.timeout or max(30.0, 5 * original.fresh.seconds)
+    findings: list[str] = []
+    if request.isolation != "spawn":
+        pool = Pool(original.target, jobs)
+        try:
+            pool.start()
+            runs = pool.run([Job(original.script.text, RUN, limit, alone=True)] * 2)
+            learned = pool.learned
+            if learned:
+                pool.restart([*original.target.modules, *sorted(learned)])
+                runs = pool.run([Job(original.script.text, RUN, limit, alone=True)] * 2)
+            if all(oracle.judge(run).interesting for run in runs):
+                return pool, findings
+        except BaseException:
+            pool.close()
+            raise
+        pool.close()
+        if request.isolation == "fork":
+            raise TargetError("the original fails otherwise in a warm server", "leave out --isolation fork")
+        findings.append("the failure differs in a warm server, so every query has an interpreter of its own (slower)")
+        progress.note(findings[-1])
+    spawned = SpawnPool(original.target, jobs)
+    try:
+        spawned.start()
+        _settle(original, request, spawned, oracle, limit)
+    except BaseException:
+        spawned.close()
+        raise
+    return spawned, findings
+
+
+def _settle(original: Original, request: Request, pool: Pool, oracle: Oracle, limit: float) -> None:
+    runs = pool.run([Job(original.script.text, RUN, limit, alone=True)] * 4)
+    same = sum(oracle.judge(run).interesting for run in runs)
+    if same == len(runs):
+        return
+    if same or any(run.status == OK for run in runs):
+        raise flaky(original.script, same + 1, len(runs) + 1)
+    other = next((signature_of(run, request.match) for run in runs if run.status != TIMEOUT), None)
+    raise TargetError(
+        "the script fails otherwise under the harness: "
+        + (other.describe() if other is not None else "it timed out"),
+        "try --match message or --match type",
+    )
+
+
+def one_file(original: Original, holds: Callable[[str], bool], findings: list[str]) -> tuple[str, Target]:
+    """The text that the reduction starts from, local modules folded in, and the target to run it on."""
+    script = original.script
+    if not script.modules:
+        return script.text, original.target
+    try:
+        text = bundle(script.text, script.modules, script.packages, script.package)
+    except (BundleError, SyntaxError) as error:
+        findings.append(f"local modules stay outside the result: {error}")
+        return script.text, original.target
+    if text == script.text:
+        return text, original.target
+    if not holds(text):
+        findings.append("local modules stay outside the result: folded into one file, the failure is another")
+        return script.text, original.target
+    return text, replace(original.target, package="")

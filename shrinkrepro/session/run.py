@@ -1,0 +1,149 @@
+"""A whole run: the original's failure, the engine under a budget, and the confirmed end.
+
+Decision: the text that is returned is the text that was confirmed. When the end cannot be confirmed in a fresh
+interpreter, the last accepted program that can be is returned, and ``confirmed`` says so.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from shrinkrepro.core.engine import Engine
+from shrinkrepro.core.program import Program, count_tokens
+from shrinkrepro.core.registry import load_strategies
+from shrinkrepro.errors import TargetError
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.protocol import RUN, Execution, Job
+from shrinkrepro.report.layout import layout
+from shrinkrepro.session.judge import BudgetSpent, SessionJudge
+from shrinkrepro.session.original import Original, one_file, open_pool, run_original
+from shrinkrepro.session.request import Progress, Reduction, Request
+from shrinkrepro.workers.fresh import run_fresh
+from shrinkrepro.workers.pool import Pool
+
+CONFIRMATIONS = 3  # fresh runs of the result
+DEFAULT_BUDGET = 600.0  # seconds
+
+
+@dataclass
+class _State:
+    """What has been accepted so far."""
+
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    ended: str = "minimal"
+    findings: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def run(request: Request, progress: Progress) -> Reduction:
+    """Reduce what ``request`` names.
+
+    Raises:
+        ShrinkReproError: there is nothing to reduce, or it cannot be run.
+    """
+    started = time.monotonic()
+    deadline = started + (request.budget or DEFAULT_BUDGET)
+    original = run_original(request, progress)
+    progress.phase("running it in warm servers")
+    pool, findings = open_pool(original, request, progress)
+    state = _State(findings=findings)
+    oracle = Oracle(original.signature, request.match, request.exclude)
+    with pool:
+        judge = SessionJudge(
+            pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep
+        )
+        first = _start(original, judge, state, progress)
+        progress.phase("reducing")
+        _reduce(first, judge, state, progress)
+        progress.phase("confirming")
+        source, runs = _confirm(original, pool, oracle, request, state)
+    good = [run for run in runs if oracle.judge(run).interesting]
+    shown = good[0] if good else runs[0]
+    return Reduction(
+        source=source,
+        original=original.script.text,
+        signature=original.signature.describe(),
+        failure=_last_lines(shown),
+        confirmed=len(good) if state.ended != "unconfirmed" else 0,
+        confirmations=CONFIRMATIONS,
+        tokens_before=count_tokens(original.script.text) + sum(map(count_tokens, original.script.modules.values())),
+        tokens_after=count_tokens(source),
+        counts=judge.counts,
+        seconds=time.monotonic() - started,
+        ended="minimal" if state.ended == "unconfirmed" else state.ended,
+        steps=tuple(state.steps),
+        also_found=judge.also_found(),
+        findings=tuple(state.findings),
+        faults=tuple(state.faults),
+    )
+
+
+def _start(original: Original, judge: SessionJudge, state: _State, progress: Progress) -> Program:
+    """The program that the engine starts from: one file, in normal form, still failing."""
+    limit = max(30.0, 5 * original.fresh.seconds)
+
+    def holds(text: str) -> bool:
+        [execution] = judge.pool.run([Job(text, RUN, limit, alone=True)])
+        judge.calibrate(execution.seconds)
+        return judge.oracle.judge(execution).interesting
+
+    text, _ = one_file(original, holds, state.findings)
+    program = Program.parse(text)
+    if not holds(program.source):
+        raise TargetError(
+            "the failure is another when the script is printed anew, without its comments and layout",
+            "does it read its own source? Say so in an issue; --match type may help",
+        )
+    progress.step("normal form", program.source, program.tokens)
+    judge.settle_control(program.source)
+    if judge.control is False:
+        state.findings.append("it also fails with every transform replaced by the plain function: look there first")
+        progress.note(state.findings[-1])
+    state.steps.append(("normal form", program.source))
+    return program
+
+
+def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
+    engine = Engine(load_strategies(), judge)
+    try:
+        for step in engine.run(first):
+            state.steps.append((step.strategy, step.program.source))
+            progress.step(step.strategy, step.program.source, step.program.tokens)
+            judge.adopt(step.program)
+    except BudgetSpent:
+        state.ended = "budget"
+    except KeyboardInterrupt:
+        state.ended = "interrupted"
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends at once
+    state.faults.extend(f"{fault.strategy}: {fault.error}" for fault in engine.faults)
+
+
+def _confirm(
+    original: Original, pool: Pool, oracle: Oracle, request: Request, state: _State
+) -> tuple[str, Sequence[Execution]]:
+    """The last accepted text that fails the same in a fresh interpreter, and its runs."""
+    limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
+    tried: list[str] = []
+    sources = [source for _, source in reversed(state.steps)]
+    # the end as readers want it, the end as it was judged, then further and further back
+    back = [sources[min(2**k, len(sources) - 1)] for k in range(len(sources).bit_length())] if len(sources) > 1 else []
+    runs: list[Execution] = []
+    for number, text in enumerate(dict.fromkeys([layout(sources[0]), sources[0], *map(layout, back)])):
+        runs = [run_fresh(pool.target, text, limit)]
+        if oracle.judge(runs[0]).interesting:
+            runs.extend(run_fresh(pool.target, text, limit) for _ in range(CONFIRMATIONS - 1))
+            if number > 1:
+                state.findings.append("the smallest program found fails only in a warm server: an earlier one is given")
+                state.ended = "unconfirmed" if state.ended == "minimal" else state.ended
+            return text, runs
+        tried.append(text)
+    state.ended = "unconfirmed"
+    return original.script.text, [original.fresh]
+
+
+def _last_lines(execution: Execution, lines: int = 12) -> str:
+    text = execution.stderr.strip() or execution.stdout.strip()
+    return "\n".join(text.splitlines()[-lines:])
