@@ -72,9 +72,10 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def script(python: str, path: Path, timeout: float) -> Run:
+def script(python: str, path: Path, timeout: float, env: Mapping[str, str] | None = None) -> Run:
     """A fresh run of a script, with the traceback of a crash in its output."""
-    return command([python, str(path)], timeout, {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"})
+    always = {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
+    return command([python, str(path)], timeout, {**always, **(env or {})})
 
 
 def time_runs(python: str, path: Path, times: int, timeout: float) -> list[float]:

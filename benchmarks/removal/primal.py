@@ -5,6 +5,7 @@ What is left of a program is whether it is healthy but for the transform.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -97,7 +98,13 @@ def make_dual(tensor: torch.Tensor, tangent: torch.Tensor, *, level: int | None 
     return tensor
 
 
+_real_unpack_dual = torch.autograd.forward_ad.unpack_dual
+
+
 def unpack_dual(tensor: torch.Tensor, *, level: int | None = None) -> Any:
+    caller = sys._getframe(1).f_globals.get("__name__", "")
+    if caller.partition(".")[0] == "torch":  # a tensor's repr asks whether it is dual; it must hear no
+        return _real_unpack_dual(tensor, level=level)
     return torch.autograd.forward_ad.UnpackedDualTensor(tensor, zeros(tensor, [tensor]))
 
 
