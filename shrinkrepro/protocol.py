@@ -12,7 +12,6 @@ from typing import Any, Optional
 RUN = "run"  # run the program as it is
 OBSERVE = "observe"  # run it instrumented, and send back lines and values (facts)
 OBSERVE_PRIMAL = "observe-primal"  # OBSERVE and PRIMAL together
-OBSERVE_PRIMAL = "observe-primal"  # observe its control run
 PRIMAL = "primal"  # run it with every transform replaced by the plain function (DESIGN 4)
 
 OK = "ok"  # ended normally

@@ -6,6 +6,7 @@ module; what belongs to the process and not to the namespace is set anew before 
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import random
@@ -26,6 +27,8 @@ WARNINGS_KEPT = 50
 def run_program(job: Job, setting: Setting, folder: str, torch_seed: int) -> Execution:
     """Run ``job`` from a file in ``folder``; standard output and error must already lead to files."""
     path = write_program(job.source, setting, folder)
+    if job.seed is not None:
+        setting = dataclasses.replace(setting, seed=job.seed)
     _prepare(setting, path, torch_seed)
     if job.mode in (PRIMAL, OBSERVE_PRIMAL):
         from shrinkrepro.target import primal
