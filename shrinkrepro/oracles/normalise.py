@@ -1,0 +1,178 @@
+"""The normal form of a message: what is left of it when the accidents of one program are taken out.
+
+Decision: only the first sentence counts, and what reduction changes on purpose (numbers, shapes, levels,
+names of the user's own) or the machine changes by itself (addresses, paths, lines) goes. Operator,
+transform, dtype and device names stay: they tell one bug from the next.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+NUMBER = "<n>"
+NAME = "<name>"
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_LOG_PREFIX = re.compile(r"^\[?[VDIWEFC]\d{4} \d\d:\d\d:\d\d[^\]]*?\] *(?:\[\d+/\d+[^\]]*\] *)?")
+_ASSERT = re.compile(r'(?P<expr>.+?) INTERNAL ASSERT FAILED at "?(?P<path>[^":]+)"?:\d+', re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?](?=\s+[A-Z`'\"(\[]|\s*$)")
+_DID_YOU_MEAN = re.compile(r"[.?]? *Did you mean[: ].*$|[.] Perhaps you forgot .*$")
+_URL = re.compile(r"\b(?:https?|file)://[^\s\"'>)]+")
+_OBJECT = re.compile(r"<(?P<what>[^<>]*?) at 0x[0-9a-fA-F]+>")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
+_ABSOLUTE = re.compile(r"(?<![\w/.)\]])(?:[A-Za-z]:[\\/]|\.{0,2}/)(?:[^\s/\\\"':,()<>]+[/\\])*([^\s/\\\"':,()<>]+)")
+_RELATIVE = re.compile(r"(?<![\w/.])(?:[\w.+-]+/)+([\w.+-]+\.(?:py|pyx|cpp|cc|c|h|hpp|cu|cuh|so|pyd|dll|pt|pth))\b")
+_SIZES = re.compile(r"(?<![\w.])\d+(?:x\d+)+(?!\w)")
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?%?(?![\w])|(?<![\w.])[-+]?(?:nan|inf)(?![\w])"
+)
+_RUN = re.compile(r"<n>(?:\s*,\s*<n>)+,?")
+_EMPTY_SIZES = re.compile(r"(?<=size )\[\]|(?<=sizes )\[\]|(?<=shape )\[\]|(?<=Size\()\[\]|(?<=[\s(,])\[ *\]")
+_LIST_RUN = re.compile(r"\[<n>\](?:\s*,\s*\[<n>\])+")
+_BYTES = re.compile(r"<n> ?(?:bytes|[KMGT]i?B)\b")
+_PLURAL = re.compile(
+    r"(?<=<n> )(argument|element|dimension|dim|output|input|value|tensor|positional argument|return)s\b"
+)
+_PRINTED = re.compile(r"\b(?:\w*Tensor|tensor|Parameter containing:\s*tensor|Py[Tt]reeSpec|TreeSpec)\(")
+
+# The user's own names, where torch or Python put them into a message.
+_USER_NAMES = (
+    (re.compile(r"\b(vmap|chunk_vmap|grad|vjp|jvp|jacrev|jacfwd|hessian)\([^\s,()]+(?=, (?:in_dims|\.\.\.|args))"), rf"\1({NAME}"),
+    (re.compile(r"\b[A-Za-z_]\w*?(?:Generated)?Backward\b(?!\d)"), f"{NAME}Backward"),
+    (re.compile(r"\b(vmap over) (?!aten|torch)[\w.<>]+(?=, but)"), rf"\1 {NAME}"),
+    (re.compile(r"(?<![\w.])(?!torch\b|autograd\b|func\b|functorch\b|ctx\b)[A-Za-z_][\w<>]*\.(vmap|jvp|backward|forward|setup_context)\b"), rf"{NAME}.\1"),
+    (re.compile(r"(?<![\w.])[\w.<>]+\(\) (?=missing |takes |got )"), f"{NAME}() "),
+    (re.compile(r"(?<=positional argument: |ositional arguments: )'\w+'(?:,? (?:and )?'\w+')*"), NAME),
+    (re.compile(r"(?<=unexpected keyword argument )'\w+'"), NAME),
+    (re.compile(r"(?<=loading state_dict for )\w+"), NAME),
+)  # fmt: skip
+_ATTRIBUTE = re.compile(r"'(\w+)' object (?=has no attribute|is not|does not|cannot)")
+_KNOWN_CLASSES = frozenset(
+    "Tensor Parameter Size dtype device Generator NoneType bool int float complex str bytes tuple list dict set frozenset slice "
+    "function method builtin_function_or_method type module generator range ellipsis Function ndarray property "
+    "SymInt SymFloat SymBool FakeTensor BatchedTensor".split()
+)
+
+_GOT_INNER = re.compile(
+    r"\bgot (?P<type>[A-Za-z_][\w.]*)\((?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)", re.DOTALL
+)
+_NAMED_INNER = re.compile(
+    r"^(?:backend='?[\w.]*'? raised:\s*)?(?:(?:\w+\.)*LoweringException: )?"
+    r"(?P<type>(?:\w+\.)*\w*(?:Error|Exception|Iteration|Interrupt)): (?P<text>.*)",
+    re.DOTALL,
+)
+_LAST_LINE_INNER = re.compile(r"^(?P<type>(?:\w+\.)*\w*(?:Error|Exception)): (?P<text>.*)$", re.MULTILINE)
+_EXPLANATION = re.compile(r"^\s*Explanation: (?P<text>.*)$", re.MULTILINE)
+
+
+def first_sentence(message: str) -> str:
+    """The first sentence of ``message``; a line that ends in a colon takes the next one with it."""
+    lines = [line.strip() for line in _ANSI.sub("", message).strip().splitlines()]
+    lines = [_LOG_PREFIX.sub("", line) for line in lines if line]
+    if not lines:
+        return ""
+    text = lines[0]
+    if text.endswith(":") and len(lines) > 1:
+        text = f"{text} {lines[1]}"
+    found = _SENTENCE_END.search(text)
+    return text[: found.start()] if found else text
+
+
+def normalise(message: str) -> str:
+    """The normal form of a message. Equal for two runs of one failure, different for two failures."""
+    plain = _ANSI.sub("", message)
+    internal = _ASSERT.search(plain)
+    if internal:  # whatever stands before and after: the expression and its file are the bug's name
+        expression = " ".join(internal["expr"].strip().splitlines()[-1].split())
+        return f"{expression} INTERNAL ASSERT FAILED at {_base(internal['path'])}"
+    text = _without_prints(plain)
+    text = _DID_YOU_MEAN.sub("", first_sentence(text))
+    return _without_accidents(text)
+
+
+def _without_accidents(text: str) -> str:
+    text = _URL.sub("<url>", text)
+    text = _OBJECT.sub("<object>", text)
+    text = _ADDRESS.sub("<address>", text)
+    text = _ABSOLUTE.sub(r"\1", text)
+    text = _RELATIVE.sub(r"\1", text)
+    for pattern, replacement in _USER_NAMES:
+        text = pattern.sub(replacement, text)
+    text = _ATTRIBUTE.sub(lambda m: m[0] if m[1] in _KNOWN_CLASSES else f"{NAME} object ", text)
+    text = _SIZES.sub(NUMBER, text)
+    text = _NUMBER.sub(NUMBER, text)
+    text = _RUN.sub(NUMBER, text)
+    text = text.replace("(<n>,)", "(<n>)")
+    text = _EMPTY_SIZES.sub("[<n>]", text)
+    text = _LIST_RUN.sub("[<n>]", text)
+    text = _BYTES.sub("<n> bytes", text)
+    text = _PLURAL.sub(r"\1", text)
+    return " ".join(text.split()).rstrip(" .:!,;")
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _without_prints(text: str) -> str:
+    """``text`` with printed tensors and tree specs, which may span lines, as one word each."""
+    parts: list[str] = []
+    position = 0
+    while True:
+        found = _PRINTED.search(text, position)
+        if not found:
+            return "".join(parts) + text[position:]
+        end = _closing(text, found.end())
+        word = "<spec>" if "pec(" in found[0] else "<tensor>"
+        if end < 0 or found[0] == "torch.Tensor(":
+            return "".join(parts) + text[position:]
+        parts += [text[position : found.start()], word]
+        position = end
+
+
+def _closing(text: str, start: int) -> int:
+    """The position behind the bracket that closes the one before ``start``; -1 when none does."""
+    depth = 1
+    for position in range(start, len(text)):
+        depth += (text[position] in "([{") - (text[position] in ")]}")
+        if depth == 0:
+            return position + 1
+    return -1
+
+
+def inner_text(type_name: str, message: str) -> tuple[str, str] | None:
+    """The type and message of the exception that ``message`` quotes, or None when it quotes none.
+
+    Dynamo, Inductor, TorchScript and the data loader put what really happened into the text of their own error.
+    """
+    compiler = type_name.startswith(("torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.fx."))
+    if compiler:
+        got = _GOT_INNER.search(message)
+        if got:
+            return got["type"], _unquoted(got["text"])
+        named = _NAMED_INNER.match(message)
+        if named:
+            return named["type"], named["text"]
+    if "in DataLoader worker process" in message or "failed in the TorchScript interpreter" in message:
+        last = _LAST_LINE_INNER.findall(message)
+        if last:
+            return last[-1][0], last[-1][1]
+    return None
+
+
+def _unquoted(literal: str) -> str:
+    try:
+        return str(ast.literal_eval(literal))
+    except (SyntaxError, ValueError):
+        return literal[1:-1]
+
+
+def sentence_of(type_name: str, message: str) -> str:
+    """The normal form that stands in a signature: with Dynamo's own errors, the explanation belongs to it."""
+    sentence = normalise(message)
+    if type_name.startswith("torch._dynamo."):
+        explained = _EXPLANATION.search(message)
+        if explained:
+            return f"{sentence}: {normalise(explained['text'])}"
+    return sentence

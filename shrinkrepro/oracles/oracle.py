@@ -1,0 +1,258 @@
+"""The oracle of one reduction: is a run the same failure as the original?
+
+Decision: what may change and what must stay is written here and nowhere else. A candidate may call the library more
+directly, and it may lose levels; it may not change its message, nor raise in another library function, nor
+lose its last level or its custom Function. Controls are the caller's: INTERESTING here means "the same signature".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shrinkrepro import protocol
+from shrinkrepro.core.verdict import Outcome, Verdict
+from shrinkrepro.errors import UsageError
+from shrinkrepro.oracles import places
+from shrinkrepro.oracles import signature as kinds
+from shrinkrepro.oracles.normalise import normalise
+from shrinkrepro.oracles.signature import Signature, signature_of, warning_signature
+from shrinkrepro.protocol import Execution
+
+MATCHES = ("signature", "message", "type")
+
+# Messages whose cause is the one call that raised, whatever called the program's code: what calls it may then go.
+_LOCAL_CAUSE = re.compile(
+    r"^vmap: It looks like you're|^vmap: called random operation|^vmap over |dynamic shape|"
+    r"^Batching rule not implemented for|does not yet have a batching rule|vmap fallback which is currently disabled"
+)
+# Messages that name the operator which the library lacks something for: any way to that operator is the same bug.
+_NAMES_OPERATOR = re.compile(
+    r"^Batching rule not implemented for aten::|^Trying to use forward AD with \w|^aten::\S+ requires special handling|"
+    r"Attempted to vmap over aten::|^Could not run 'aten::|^derivative for aten::|^the derivative for '"
+)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Judges executions against one failure. ``match`` is signature, message, type, or a regex between slashes."""
+
+    signature: Signature
+    match: str = "signature"
+    exclude: str | None = None
+
+    def __post_init__(self) -> None:
+        self.pattern  # noqa: B018  (a bad regex is told at once)
+        self._exclude_pattern  # noqa: B018
+
+    @classmethod
+    def of(cls, execution: Execution, match: str = "signature", exclude: str | None = None) -> Oracle | None:
+        """The oracle of the original's run; None when that run shows nothing that ``match`` could hold on to.
+
+        Raises:
+            UsageError: ``match`` is no known word and no regex between slashes, or a regex is wrong.
+        """
+        found = signature_of(execution)
+        pattern = pattern_of(match)
+        if pattern is not None:
+            if not pattern.search(output_of(execution)):
+                return None
+            if found is None:  # a run that ends well: the failure is a warning, or something that it prints
+                warned = next((w for w in execution.warnings if pattern.search(w)), None)
+                found = warning_signature(warned) if warned else Signature(kinds.WARNING, "output", match)
+        return cls(found, match, exclude) if found is not None else None
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The regex of ``match``, if it is one."""
+        return pattern_of(self.match)
+
+    @property
+    def _exclude_pattern(self) -> re.Pattern[str] | None:
+        return compiled(self.exclude) if self.exclude else None
+
+    def judge(self, execution: Execution, source: str = "") -> Verdict:
+        """The verdict on one run of the candidate ``source``.
+
+        The source is looked at only where the run cannot tell which operator was called straight from the program.
+        """
+        if execution.status == protocol.LOST:
+            return Verdict(Outcome.UNRESOLVED, "", execution.detail or "the worker was lost")
+        if execution.status == protocol.TIMEOUT and self.signature.kind != kinds.HANG:
+            return Verdict(Outcome.UNRESOLVED, "", "timed out")
+        found = signature_of(execution)
+        label = found.describe() if found else ""
+        if found is not None and found.type in ("SyntaxError", "IndentationError", "TabError") and not _ran(execution):
+            if self.signature.type != found.type:
+                return Verdict(Outcome.INVALID, label, "does not compile")
+        exclude = self._exclude_pattern
+        if exclude is not None and exclude.search(output_of(execution)):
+            return Verdict(Outcome.SLIPPED, label, f"matches the excluded {self.exclude}")
+        if self.signature.kind == kinds.WARNING:
+            return self._judge_warning(execution, found)
+        if found is None:
+            return Verdict(Outcome.PASSED)
+        if self.pattern is not None:
+            if not self.pattern.search(output_of(execution)):
+                return Verdict(Outcome.SLIPPED, label, f"does not match {self.match}")
+            reason = "" if found.kind == self.signature.kind else _differ("kind", self.signature.kind, found.kind)
+        else:
+            reason = self._difference(found, execution, source)
+        if reason:
+            return Verdict(Outcome.SLIPPED, label, reason)
+        return Verdict(Outcome.INTERESTING, label)
+
+    def _judge_warning(self, execution: Execution, found: Signature | None) -> Verdict:
+        pattern = self.pattern
+        if found is not None:
+            return Verdict(Outcome.SLIPPED, found.describe(), "fails, where the original only warned")
+        if self.signature.type == "output":
+            same = pattern is not None and pattern.search(output_of(execution)) is not None
+        else:
+            same = any(
+                warning_signature(w) == self.signature or (pattern is not None and pattern.search(w) is not None)
+                for w in execution.warnings
+            )
+        return Verdict(Outcome.INTERESTING, self.signature.describe()) if same else Verdict(Outcome.PASSED)
+
+    def _difference(self, found: Signature, execution: Execution, source: str) -> str:
+        """What makes ``found`` another failure, one line; empty when it is the same."""
+        want = self.signature
+        if found.kind != want.kind:
+            if found.kind == kinds.EXIT and want.kind in (kinds.EXCEPTION, kinds.MISMATCH) and _tells(execution, want):
+                return ""  # caught, printed and turned into an exit, without a traceback
+            return _differ("kind", want.kind, found.kind)
+        if want.kind == kinds.CRASH:
+            return self._crash_difference(found, source)
+        if want.kind == kinds.HANG:
+            return (
+                "" if found.where == want.where or not found.crash_frames else _differ("place", want.where, found.where)
+            )
+        if want.kind == kinds.EXIT:
+            if found.code != want.code:
+                return _differ("exit code", want.code, found.code)
+            if want.sentence and not _printed(execution, want.sentence):
+                return f"does not print {want.sentence!r}"
+            return ""
+        if found.type != want.type:
+            return _differ("type", want.type, found.type)
+        if self.match == "type":
+            return ""
+        if found.sentence != want.sentence and not self._message_may_go(found):
+            return _differ("message", want.sentence, found.sentence)
+        if self.match == "message":
+            return ""
+        return self._place_difference(found, source) or level_difference(want, found)
+
+    def _message_may_go(self, found: Signature) -> bool:
+        """The text of the program's own ``assert`` is the program's; that of torch.testing says what differs."""
+        want = self.signature
+        if want.kind != kinds.MISMATCH or not want.by_program or not found.by_program:
+            return want.kind == kinds.MISMATCH and _closeness(want.sentence) and _closeness(found.sentence)
+        return not found.sentence
+
+    def _place_difference(self, found: Signature, source: str) -> str:
+        want = self.signature
+        if _place_key(found) == _place_key(want):
+            return ""
+        if want.where is not None and not want.where.inside and _LOCAL_CAUSE.search(want.sentence):
+            if found.where is None or not found.where.inside:
+                return ""
+        if want.where is not None and want.where.inside and found.where is None:
+            if _NAMES_OPERATOR.search(want.sentence) or names_call(source, want.where.function):
+                return ""
+        return _differ("place", want.where, found.where)
+
+    def _crash_difference(self, found: Signature, source: str) -> str:
+        want = self.signature
+        if found.signal != want.signal:
+            return _differ("signal", kinds.signal_name(want.signal), kinds.signal_name(found.signal))
+        if found.assertion != want.assertion:
+            return _differ("assertion", want.assertion, found.assertion)
+        if found.overflow != want.overflow:
+            return "the stack ran over" if found.overflow else "the stack no longer runs over"
+        if self.match != "signature" or (found.where is not None and _place_key(found) == _place_key(want)):
+            return ""
+        if want.where is not None and found.where is None and names_call(source, want.where.function):
+            return ""
+        if found.where is not None or (want.where is not None and not want.levels):
+            return _differ("place", want.where, found.where)
+        # Crashed straight in an operator, which faulthandler does not name: a level must vouch for it.
+        return level_difference(want, found) if want.levels else ""
+
+
+def level_difference(want: Signature, found: Signature) -> str:
+    """Levels may go, but some must stay if there were any, and a custom Function must; empty when that holds."""
+    before, after = set(want.levels), set(found.levels)
+    if places.FUNCTION in before and places.FUNCTION not in after:
+        return "no longer in a custom autograd.Function"
+    transforms = before - {places.FUNCTION}
+    if transforms and not transforms & after:
+        return f"no longer under {' or '.join(sorted(transforms))}"
+    return ""
+
+
+def names_call(source: str, function: str) -> bool:
+    """Whether the text names ``function`` as an attribute or a name of its own: ``torch.ctc_loss`` for ``ctc_loss``."""
+    return (
+        function.isidentifier() and re.search(rf"(?<!\w){function}(?!\w)", source) is not None and function != "forward"
+    )
+
+
+def pattern_of(match: str) -> re.Pattern[str] | None:
+    """The regex in ``/.../``; None for one of the words.
+
+    Raises:
+        UsageError: neither a word nor a regex.
+    """
+    if match in MATCHES:
+        return None
+    if len(match) > 2 and match.startswith("/") and match.endswith("/"):
+        return compiled(match[1:-1])
+    raise UsageError(f"unknown --match {match!r}", f"one of {', '.join(MATCHES)}, or a regex between slashes")
+
+
+def compiled(regex: str) -> re.Pattern[str]:
+    """The compiled regex.
+
+    Raises:
+        UsageError: it is wrong.
+    """
+    try:
+        return re.compile(regex)
+    except re.error as error:
+        raise UsageError(f"{regex!r} is no regular expression: {error}") from error
+
+
+def output_of(execution: Execution) -> str:
+    """All that a run said: its exceptions, what it printed, its warnings."""
+    raised = [f"{r.type}: {r.message}" for r in reversed(execution.chain)]
+    return "\n".join([execution.stdout, execution.stderr, *execution.warnings, *raised])
+
+
+def _differ(what: str, want: object, found: object) -> str:
+    return f"{what}: {want or 'none'} became {found or 'none'}"
+
+
+def _place_key(signature: Signature) -> tuple[str, str] | None:
+    return (signature.where.file, signature.where.function) if signature.where else None
+
+
+def _ran(execution: Execution) -> bool:
+    return any(raised.frames for raised in execution.chain)
+
+
+def _closeness(sentence: str) -> bool:
+    return sentence.endswith("are not close") or sentence.endswith("are not equal")
+
+
+def _tells(execution: Execution, want: Signature) -> bool:
+    return bool(want.sentence) and _printed(execution, want.sentence)
+
+
+def _printed(execution: Execution, sentence: str) -> bool:
+    """Whether a printed line holds the sentence, after whatever the program puts before it."""
+    for line in (execution.stderr + "\n" + execution.stdout).splitlines():
+        if line.strip() and sentence in normalise(line):
+            return True
+    return False
