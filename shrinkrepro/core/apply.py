@@ -304,6 +304,10 @@ def _tidy(old: ast.AST, new: ast.AST, change: _Node) -> ast.AST:
         return _Spliced([], [])
     if isinstance(new, ast.Delete | ast.Assign) and not new.targets:
         return _Spliced([] if isinstance(new, ast.Delete) else [ast.Expr(new.value)], [])
+    if isinstance(new, ast.ExceptHandler) and new.type is None:
+        new.name = None
+    if isinstance(new, ast.Raise) and new.exc is None:
+        new.cause = None
     if isinstance(new, ast.BoolOp):
         if not new.values:
             raise Inapplicable("an empty operator")
