@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shrinkrepro.cli import options
+from shrinkrepro.errors import TooFlakyError
 
 if TYPE_CHECKING:
     from shrinkrepro.report.progress import Lines, Quiet
@@ -57,7 +58,7 @@ def check(
         print_check(console(no_color), result)
     if json is not None:
         write_whole(json, as_json(result))
-    return 0
+    return 0 if result.reducible else TooFlakyError.exit_code
 
 
 def _progress(quiet: bool) -> Lines | Quiet:

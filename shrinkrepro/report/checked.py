@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,19 +20,27 @@ def print_check(console: Console, result: CheckResult) -> None:
         console.print(Text(line, style="red"), soft_wrap=True)
     console.print()
     for label, value in rows(result):
-        console.print(Text.assemble((f"{label:<14} ", "bold"), value), soft_wrap=True)
+        console.print(Text.assemble((f"{label:<12} ", "bold"), value), soft_wrap=True)
 
 
 def rows(result: CheckResult) -> list[tuple[str, str]]:
     """The check's lines, as label and value."""
-    sure = "deterministic" if result.failed == len(result.runs) else "not deterministic"
+    always = result.failed == len(result.runs)
     found = [("fails with", result.signature)]
     if result.where:
         found.append(("at", result.where))
-    found.append((sure, f"{result.failed} of {len(result.runs)} runs fail the same"))
-    found += [("", f"{run.where}: {run.outcome}, {run.seconds:.2f} s") for run in result.runs]
+    found.append(
+        (
+            "how often",
+            f"{result.failed} of {len(result.runs)} runs{', deterministic' if always else ': not every time'}",
+        )
+    )
+    for place, runs in groupby(result.runs, key=lambda run: run.place):
+        group = list(runs)
+        seconds = ", ".join(f"{run.seconds:.2f} s" for run in group)
+        outcomes = dict.fromkeys("the same" if run.same else run.outcome for run in group)
+        found.append(("", f"{place}: {'; '.join(outcomes)} ({seconds})"))
     if result.before is not None:
-        found.append(("time", f"{result.before:.2f} s lie before the failing call"))
-    found += [("reduce would", line) for line in result.plan]
-    found += [("finding", finding) for finding in result.findings]
+        found.append(("of a run", f"{result.before:.2f} s lie before the failing call"))
+    found += [("reduce will" if i == 0 else "", line) for i, line in enumerate(result.plan)]
     return found

@@ -1,19 +1,35 @@
-"""The task behind ``shrinkrepro check``: a few runs of a script, and what can be said of them."""
+"""The task behind ``shrinkrepro check``: a few runs of a script, and what can be said of them.
+
+Decision: it makes the runs that ``reduce`` starts with, by the same code, so that what it foretells is
+what ``reduce`` does.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.oracles.signature import signature_of
+from shrinkrepro.protocol import OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session import Progress, Request
+from shrinkrepro.session.original import Original, run_original
+from shrinkrepro.tasks.failing_call import place_of, seconds_before
+from shrinkrepro.tasks.inputs import checked
+from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.spawn import SpawnPool
+
+_RUNS_PER_SERVER = 2  # a failure that only a server's first child shows is seen
+_SPAWNED_RUNS = 4  # when the servers differ: enough to tell "always" from "sometimes"
+_FAILURE_LINES = 12  # of the fresh run's output
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the script. ``where`` is "fresh", "server 1" or "server 2"; times in seconds."""
+    """One run of the script; ``place`` is "fresh", "server 1", "server 2" or "spawned". Seconds of wall time."""
 
-    where: str
+    place: str
     outcome: str  # the failure in words, or "passed"
-    same: bool  # as the first run
+    same: bool  # as the fresh run
     seconds: float
 
 
@@ -23,16 +39,16 @@ class CheckResult:
 
     signature: str  # in words
     failure: str  # the last lines that the fresh run printed
-    where: str  # the script's own line that fails, as ``name.py:12  source``; empty when unknown
+    where: str  # the innermost line of the user's own that fails, ``train.py:12  text``; empty when unknown
     runs: tuple[Run, ...]
-    before: float | None  # of the fresh run, how long it took to reach the failing call; None: not known
-    isolation: str  # what ``reduce`` would use
+    before: float | None  # how much of a warm run lies before the failing call; None: not known
+    isolation: str  # fork or spawn, as ``reduce`` would choose
+    reducible: bool
     plan: tuple[str, ...]  # what ``reduce`` would do, a line each
-    findings: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:
-        """How many runs failed as the first did."""
+        """How many runs failed as the fresh one did."""
         return sum(run.same for run in self.runs)
 
 
@@ -42,4 +58,55 @@ def check(request: Request, progress: Progress) -> CheckResult:
     Raises:
         ShrinkReproError: the request cannot work, or there is no failure to reduce.
     """
-    raise NotImplementedError
+    request = checked(request)
+    original = run_original(request, progress)
+    oracle = Oracle(original.signature, request.match, request.exclude)
+    runs = [_run("fresh", original.fresh, oracle, request)]
+    job = Job(original.script.text, RUN, request.timeout or max(30.0, 5 * original.fresh.seconds), alone=True)
+    before: float | None = None
+    isolation = "spawn"
+    if request.isolation != "spawn":
+        for number in (1, 2):
+            progress.phase(f"running it in server {number}")
+            with Pool(original.target) as pool:
+                runs += [_run(f"server {number}", e, oracle, request) for e in pool.run([job] * _RUNS_PER_SERVER)]
+                if number == 2 and all(run.same for run in runs):
+                    isolation = "fork"
+                    before = seconds_before(original, oracle, pool, job.timeout)
+    if isolation == "spawn":
+        progress.phase("running it with an interpreter for each run")
+        with SpawnPool(original.target) as pool:
+            runs += [_run("spawned", e, oracle, request) for e in pool.run([job] * _SPAWNED_RUNS)]
+    reducible = isolation == "fork" or all(run.same for run in runs if run.place == "spawned")
+    return CheckResult(
+        signature=original.signature.describe(),
+        failure="\n".join(
+            (original.fresh.stderr.strip() or original.fresh.stdout.strip()).splitlines()[-_FAILURE_LINES:]
+        ),
+        where=place_of(original),
+        runs=tuple(runs),
+        before=before,
+        isolation=isolation,
+        reducible=reducible,
+        plan=_plan(original, request, isolation, reducible),
+    )
+
+
+def _run(place: str, execution: Execution, oracle: Oracle, request: Request) -> Run:
+    signature = signature_of(execution, request.match)
+    outcome = signature.describe() if signature is not None else "passed"
+    if execution.status == TIMEOUT:
+        outcome = "timed out"
+    elif execution.status != OK and signature is None:
+        outcome = execution.detail or execution.status
+    return Run(place, outcome, oracle.judge(execution).interesting, execution.seconds)
+
+
+def _plan(original: Original, request: Request, isolation: str, reducible: bool) -> tuple[str, ...]:
+    if not reducible:
+        return ("refuse: the failure does not come every time; make it, for instance with torch.manual_seed(...)",)
+    plan = [f"reduce it to the smallest program with the same {request.match}"]
+    if original.script.modules:
+        plan.append(f"fold {len(original.script.modules)} local modules into it: {', '.join(original.script.modules)}")
+    how = {"fork": "fork each query from a warm server", "spawn": "start an interpreter for each query (slower)"}
+    return (*plan, how[isolation])
