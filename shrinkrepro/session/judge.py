@@ -100,7 +100,7 @@ class SessionJudge:
             [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
             if execution.facts is None or execution.status == LOST:
                 continue
-            same = execution.status == OK if mode == OBSERVE_PRIMAL else self.oracle.judge(execution).interesting
+            same = execution.status == OK if mode == OBSERVE_PRIMAL else self.oracle.judge(execution, program.source).interesting
             if same:
                 return Facts(program.tree, execution.facts)
         return Facts.none()
@@ -134,7 +134,7 @@ class SessionJudge:
             return []
         limit = self._limit()
         first = self._run([Job(source, RUN, limit, alone) for source in sources])
-        verdicts = [self.oracle.judge(execution) for execution in first]
+        verdicts = [self.oracle.judge(execution, source) for source, execution in zip(sources, first)]
         for source, execution, verdict in zip(sources, first, verdicts):
             if verdict.outcome is Outcome.SLIPPED and verdict.label:
                 self._keep_slip(verdict.label, source)
@@ -149,7 +149,7 @@ class SessionJudge:
         second = self._run([*again, *controls])
         for k, i in enumerate(hits):
             if again:
-                verdicts[i] = self.oracle.judge(second[k])
+                verdicts[i] = self.oracle.judge(second[k], sources[i])
             if controls and verdicts[i].interesting:
                 verdicts[i] = _controlled(second[len(again) + k], verdicts[i])
         for k, i in enumerate(hits):

@@ -16,7 +16,7 @@ from shrinkrepro.core.bundle import BundleError, bundle
 from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import Signature, signature_of
+from shrinkrepro.oracles.signature import signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.fresh import run_fresh
@@ -46,7 +46,7 @@ class Original:
     script: Script
     target: Target
     fresh: Execution
-    signature: Signature
+    oracle: Oracle
 
 
 def read_script(request: Request) -> Script:
@@ -165,17 +165,23 @@ def run_original(request: Request, progress: Progress) -> Original:
     fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
     if fresh.status == LOST:
         raise TargetError(f"the script could not be run: {fresh.detail}", "try --python PATH")
-    signature = signature_of(fresh, request.match)
-    if signature is None:
-        _says_flaky_or_passes(request, script, target, fresh)
-        raise _not_failing(script, fresh)
+    oracle = Oracle.of(fresh, request.match, request.exclude)
+    if oracle is None:
+        if fresh.status == OK:
+            _look_for_flakiness(request, script, target, fresh)
+        raise _not_failing(request, script, fresh)
     early = before_torch(fresh)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
-    return Original(script, target, fresh, signature)
+    return Original(script, target, fresh, oracle)
 
 
-def _not_failing(script: Script, fresh: Execution) -> NotFailingError:
+def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFailingError:
+    if fresh.status != OK:
+        return NotFailingError(
+            f"{script.path.name} fails, but nothing that it says matches --match {request.match}",
+            "leave --match out, or write the regex after what a run prints",
+        )
     printed = fresh.stdout.strip().splitlines()
     last = f"; its last line was {printed[-1]!r}" if printed else "; it printed nothing"
     return NotFailingError(
@@ -184,13 +190,13 @@ def _not_failing(script: Script, fresh: Execution) -> NotFailingError:
     )
 
 
-def _says_flaky_or_passes(request: Request, script: Script, target: Target, fresh: Execution) -> None:
+def _look_for_flakiness(request: Request, script: Script, target: Target, fresh: Execution) -> None:
     """A script that passed once may fail at times: look with other seeds before saying that it does not fail."""
     with Pool(target, request.jobs or default_jobs()) as pool:
         limit = request.timeout or max(30.0, 5 * fresh.seconds)
         jobs = [Job(script.text, RUN, limit, alone=True, seed=seed) for seed in range(1, MORE_RUNS + 1)]
         runs = pool.run(jobs)
-    failed = sum(signature_of(run, request.match) is not None and run.status != LOST for run in runs)
+    failed = sum(Oracle.of(run, request.match, request.exclude) is not None for run in runs)
     if failed:
         raise flaky(script, failed, len(runs) + 1)
 
@@ -213,7 +219,7 @@ def open_pool(original: Original, request: Request, progress: Progress) -> tuple
         TargetError: no worker can run it.
     """
     jobs = request.jobs or default_jobs()
-    oracle = Oracle(original.signature, request.match, request.exclude)
+    oracle = original.oracle
     limit = request.timeout or max(30.0, 5 * original.fresh.seconds)
     findings: list[str] = []
     if request.isolation != "spawn":
@@ -252,7 +258,7 @@ def _settle(original: Original, request: Request, pool: Pool, oracle: Oracle, li
         return
     if same or any(run.status == OK for run in runs):
         raise flaky(original.script, same + 1, len(runs) + 1)
-    other = next((signature_of(run, request.match) for run in runs if run.status != TIMEOUT), None)
+    other = next((signature_of(run) for run in runs if run.status != TIMEOUT), None)
     raise TargetError(
         "the script fails otherwise under the harness: "
         + (other.describe() if other is not None else "it timed out"),

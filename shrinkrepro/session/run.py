@@ -50,7 +50,7 @@ def run(request: Request, progress: Progress) -> Reduction:
     progress.phase("running it in warm servers")
     pool, findings = open_pool(original, request, progress)
     state = _State(findings=findings)
-    oracle = Oracle(original.signature, request.match, request.exclude)
+    oracle = original.oracle
     with pool:
         judge = SessionJudge(
             pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep
@@ -60,12 +60,12 @@ def run(request: Request, progress: Progress) -> Reduction:
         _reduce(first, judge, state, progress)
         progress.phase("confirming")
         source, runs = _confirm(original, pool, oracle, request, state)
-    good = [run for run in runs if oracle.judge(run).interesting]
+    good = [run for run in runs if oracle.judge(run, source).interesting]
     shown = good[0] if good else runs[0]
     return Reduction(
         source=source,
         original=original.script.text,
-        signature=original.signature.describe(),
+        signature=oracle.signature.describe(),
         failure=_last_lines(shown),
         confirmed=len(good) if state.ended != "unconfirmed" else 0,
         confirmations=CONFIRMATIONS,
@@ -88,7 +88,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     def holds(text: str) -> bool:
         [execution] = judge.pool.run([Job(text, RUN, limit, alone=True)])
         judge.calibrate(execution.seconds)
-        return judge.oracle.judge(execution).interesting
+        return judge.oracle.judge(execution, text).interesting
 
     text, _ = one_file(original, holds, state.findings)
     program = Program.parse(text)
@@ -133,7 +133,7 @@ def _confirm(
     runs: list[Execution] = []
     for number, text in enumerate(dict.fromkeys([layout(sources[0]), sources[0], *map(layout, back)])):
         runs = [run_fresh(pool.target, text, limit)]
-        if oracle.judge(runs[0]).interesting:
+        if oracle.judge(runs[0], text).interesting:
             runs.extend(run_fresh(pool.target, text, limit) for _ in range(CONFIRMATIONS - 1))
             if number > 1:
                 state.findings.append("the smallest program found fails only in a warm server: an earlier one is given")
