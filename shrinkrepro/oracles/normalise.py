@@ -37,11 +37,14 @@ _PLURAL = re.compile(
 _PRINTED = re.compile(r"\b(?:\w*Tensor|tensor|Parameter containing:\s*tensor|Py[Tt]reeSpec|TreeSpec)\(")
 
 # The user's own names, where torch or Python put them into a message.
+_TRANSFORM = r"vmap|chunk_vmap|grad|vjp|jvp|jacrev|jacfwd|hessian"
+_TORCHS_OWN = r"torch|autograd|func|functorch|ctx"
+_METHOD = r"vmap|jvp|backward|forward|setup_context"
 _USER_NAMES = (
-    (re.compile(r"\b(vmap|chunk_vmap|grad|vjp|jvp|jacrev|jacfwd|hessian)\([^\s,()]+(?=, (?:in_dims|\.\.\.|args))"), rf"\1({NAME}"),
+    (re.compile(rf"\b({_TRANSFORM})\([^\s,()]+(?=, (?:in_dims|\.\.\.|args))"), rf"\1({NAME}"),
     (re.compile(r"\b[A-Za-z_]\w*?(?:Generated)?Backward\b(?!\d)"), f"{NAME}Backward"),
     (re.compile(r"\b(vmap over) (?!aten|torch)[\w.<>]+(?=, but)"), rf"\1 {NAME}"),
-    (re.compile(r"(?<![\w.])(?!torch\b|autograd\b|func\b|functorch\b|ctx\b)[A-Za-z_][\w<>]*\.(vmap|jvp|backward|forward|setup_context)\b"), rf"{NAME}.\1"),
+    (re.compile(rf"(?<![\w.])(?!(?:{_TORCHS_OWN})\b)[A-Za-z_][\w<>]*\.({_METHOD})\b"), rf"{NAME}.\1"),
     (re.compile(r"(?<![\w.])[\w.<>]+\(\) (?=missing |takes |got )"), f"{NAME}() "),
     (re.compile(r"(?<=positional argument: |ositional arguments: )'\w+'(?:,? (?:and )?'\w+')*"), NAME),
     (re.compile(r"(?<=unexpected keyword argument )'\w+'"), NAME),
@@ -49,10 +52,10 @@ _USER_NAMES = (
 )  # fmt: skip
 _ATTRIBUTE = re.compile(r"'(\w+)' object (?=has no attribute|is not|does not|cannot)")
 _KNOWN_CLASSES = frozenset(
-    "Tensor Parameter Size dtype device Generator NoneType bool int float complex str bytes tuple list dict set frozenset slice "
-    "function method builtin_function_or_method type module generator range ellipsis Function ndarray property "
-    "SymInt SymFloat SymBool FakeTensor BatchedTensor".split()
-)
+    {"Tensor", "Parameter", "Size", "dtype", "device", "Generator", "NoneType", "bool", "int", "float", "complex", "str", "bytes",
+     "tuple", "list", "dict", "set", "frozenset", "slice", "function", "method", "builtin_function_or_method", "type", "module",
+     "generator", "range", "ellipsis", "Function", "ndarray", "property", "SymInt", "SymFloat", "SymBool", "FakeTensor"}
+)  # fmt: skip
 
 _GOT_INNER = re.compile(
     r"\bgot (?P<type>[A-Za-z_][\w.]*)\((?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)", re.DOTALL

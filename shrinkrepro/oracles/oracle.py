@@ -12,14 +12,12 @@ from dataclasses import dataclass
 
 from shrinkrepro import protocol
 from shrinkrepro.core.verdict import Outcome, Verdict
-from shrinkrepro.errors import UsageError
 from shrinkrepro.oracles import places
 from shrinkrepro.oracles import signature as kinds
+from shrinkrepro.oracles.matching import compiled, output_of, pattern_of
 from shrinkrepro.oracles.normalise import normalise
 from shrinkrepro.oracles.signature import Signature, signature_of, warning_signature
 from shrinkrepro.protocol import Execution
-
-MATCHES = ("signature", "message", "type")
 
 # Messages whose cause is the one call that raised, whatever called the program's code: what calls it may then go.
 _LOCAL_CAUSE = re.compile(
@@ -31,6 +29,9 @@ _NAMES_OPERATOR = re.compile(
     r"^Batching rule not implemented for aten::|^Trying to use forward AD with \w|^aten::\S+ requires special handling|"
     r"Attempted to vmap over aten::|^Could not run 'aten::|^derivative for aten::|^the derivative for '"
 )
+
+
+_NOT_COMPILED = ("SyntaxError", "IndentationError", "TabError")
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,7 @@ class Oracle:
         Raises:
             UsageError: ``match`` is no known word and no regex between slashes, or a regex is wrong.
         """
-        found = signature_of(execution)
-        pattern = pattern_of(match)
-        if pattern is not None:
-            if not pattern.search(output_of(execution)):
-                return None
-            if found is None:  # a run that ends well: the failure is a warning, or something that it prints
-                warned = next((w for w in execution.warnings if pattern.search(w)), None)
-                found = warning_signature(warned) if warned else Signature(kinds.WARNING, "output", match)
+        found = signature_of(execution, match)
         return cls(found, match, exclude) if found is not None else None
 
     @property
@@ -82,9 +76,8 @@ class Oracle:
             return Verdict(Outcome.UNRESOLVED, "", "timed out")
         found = signature_of(execution)
         label = found.describe() if found else ""
-        if found is not None and found.type in ("SyntaxError", "IndentationError", "TabError") and not _ran(execution):
-            if self.signature.type != found.type:
-                return Verdict(Outcome.INVALID, label, "does not compile")
+        if found is not None and self.signature.type != found.type in _NOT_COMPILED and not _ran(execution):
+            return Verdict(Outcome.INVALID, label, "does not compile")
         exclude = self._exclude_pattern
         if exclude is not None and exclude.search(output_of(execution)):
             return Verdict(Outcome.SLIPPED, label, f"matches the excluded {self.exclude}")
@@ -106,7 +99,7 @@ class Oracle:
         pattern = self.pattern
         if found is not None:
             return Verdict(Outcome.SLIPPED, found.describe(), "fails, where the original only warned")
-        if self.signature.type == "output":
+        if self.signature.type == kinds.OUTPUT:
             same = pattern is not None and pattern.search(output_of(execution)) is not None
         else:
             same = any(
@@ -155,12 +148,16 @@ class Oracle:
         want = self.signature
         if _place_key(found) == _place_key(want):
             return ""
-        if want.where is not None and not want.where.inside and _LOCAL_CAUSE.search(want.sentence):
-            if found.where is None or not found.where.inside:
-                return ""
-        if want.where is not None and want.where.inside and found.where is None:
-            if _NAMES_OPERATOR.search(want.sentence) or names_call(source, want.where.function):
-                return ""
+        if want.where is None:
+            return _differ("place", None, found.where)
+        if want.where.inside:
+            direct = found.where is None and (
+                _NAMES_OPERATOR.search(want.sentence) is not None or names_call(source, want.where.function)
+            )
+        else:  # the library only called back: that may go when the cause is the program's own call
+            direct = _LOCAL_CAUSE.search(want.sentence) is not None and (found.where is None or not found.where.inside)
+        if direct:
+            return ""
         return _differ("place", want.where, found.where)
 
     def _crash_difference(self, found: Signature, source: str) -> str:
@@ -197,37 +194,6 @@ def names_call(source: str, function: str) -> bool:
     return (
         function.isidentifier() and re.search(rf"(?<!\w){function}(?!\w)", source) is not None and function != "forward"
     )
-
-
-def pattern_of(match: str) -> re.Pattern[str] | None:
-    """The regex in ``/.../``; None for one of the words.
-
-    Raises:
-        UsageError: neither a word nor a regex.
-    """
-    if match in MATCHES:
-        return None
-    if len(match) > 2 and match.startswith("/") and match.endswith("/"):
-        return compiled(match[1:-1])
-    raise UsageError(f"unknown --match {match!r}", f"one of {', '.join(MATCHES)}, or a regex between slashes")
-
-
-def compiled(regex: str) -> re.Pattern[str]:
-    """The compiled regex.
-
-    Raises:
-        UsageError: it is wrong.
-    """
-    try:
-        return re.compile(regex)
-    except re.error as error:
-        raise UsageError(f"{regex!r} is no regular expression: {error}") from error
-
-
-def output_of(execution: Execution) -> str:
-    """All that a run said: its exceptions, what it printed, its warnings."""
-    raised = [f"{r.type}: {r.message}" for r in reversed(execution.chain)]
-    return "\n".join([execution.stdout, execution.stderr, *execution.warnings, *raised])
 
 
 def _differ(what: str, want: object, found: object) -> str:

@@ -56,15 +56,19 @@ _PLUMBING: dict[str, frozenset[str] | None] = {
     "torch/_functorch/predispatch.py": None,
     "torch/_functorch/autograd_function.py": None,
     "torch/_functorch/utils.py": None,
-    "torch/_functorch/vmap.py": frozenset({"vmap_impl", "_chunked_vmap", "fn", "inner", "doesnt_support_saved_tensors_hooks"}),
+    "torch/_functorch/vmap.py": frozenset(
+        {"vmap_impl", "_chunked_vmap", "fn", "inner", "doesnt_support_saved_tensors_hooks"}
+    ),
     "torch/_functorch/functional_call.py": frozenset({"functional_call"}),
     "torch/_functorch/deprecated.py": None,
     "torch/_functorch/eager_transforms.py": frozenset(
-        {"grad_impl", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "push_jvp", "wrapper", "wrapper_fn", "functionalize", "jvp_fn",
-         "grad_and_value", "compute_jacobian_stacked", "compute_jacobian_preallocate_and_copy", "trace_fn"}
+        {"grad_impl", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "push_jvp", "wrapper", "wrapper_fn", "functionalize",
+         "jvp_fn", "grad_and_value", "compute_jacobian_stacked", "compute_jacobian_preallocate_and_copy", "trace_fn"}
     ),
     "torch/_vmap_internals.py": frozenset({"vmap", "_vmap"}),
-    "torch/autograd/functional.py": frozenset({"func", "jac_func", "ensure_single_output_function", "_autograd_grad", "_jacfwd"}),
+    "torch/autograd/functional.py": frozenset(
+        {"func", "jac_func", "ensure_single_output_function", "_autograd_grad"}
+    ),
     "torch/autograd/__init__.py": frozenset({"grad", "backward"}),
     "torch/autograd/function.py": _FUNCTION_APPLY,
     "torch/autograd/grad_mode.py": None,
@@ -88,8 +92,10 @@ _PLUMBING: dict[str, frozenset[str] | None] = {
     "torch/utils/_device.py": None,
     "torch/amp/autocast_mode.py": None,
     "torch/_tensor.py": frozenset({"wrapped", "backward", "_convert"}),
-    "torch/__init__.py": frozenset({"_check", "_check_with", "_check_is_size", "_check_value", "_check_type", "_check_index",
-                                    "_check_not_implemented", "_check_tensor_all", "compile", "__call__", "inner"}),
+    "torch/__init__.py": frozenset(
+        {"_check", "_check_with", "_check_is_size", "_check_value", "_check_type", "_check_index", "_check_tensor_all",
+         "_check_not_implemented", "compile", "__call__", "inner"}
+    ),
     "torch/_prims_common/wrappers.py": None,
     "torch/fx/graph_module.py": None,
     "torch/fx/interpreter.py": None,
@@ -116,10 +122,11 @@ _PLUMBING: dict[str, frozenset[str] | None] = {
 }  # fmt: skip
 # Functions that are plumbing wherever they stand: dispatch hooks, and the closures of decorators.
 _PLUMBING_NAMES = frozenset(
-    "__torch_function__ __torch_dispatch__ wrapper wrapped inner inner_fn _fn fn _wrap wrap wrapper_fn decorate_context decorate_autocast "
-    "<lambda> <genexpr> <listcomp> <dictcomp> <setcomp> <module> call_function call_method call_wrapped wrapper_function "
-    "inline_user_function_return var_getattr wrapped_call_function _call_function".split()
-)
+    {"__torch_function__", "__torch_dispatch__", "wrapper", "wrapped", "inner", "inner_fn", "_fn", "fn", "_wrap", "wrap",
+     "wrapper_fn", "decorate_context", "decorate_autocast", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>",
+     "<module>", "call_function", "call_method", "call_wrapped", "wrapper_function", "inline_user_function_return",
+     "var_getattr", "wrapped_call_function", "_call_function"}
+)  # fmt: skip
 _TRACED = re.compile(r'^ {2,3}File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
 
 
@@ -189,7 +196,7 @@ def is_place(frame: Frame) -> bool:
 
 _STDLIB_PACKAGES = (
     "asyncio/", "collections/", "concurrent/", "ctypes/", "email/", "encodings/", "http/", "importlib/", "json/", "logging/",
-    "multiprocessing/", "re/", "sqlite3/", "unittest/", "urllib/", "xml/", "zoneinfo/", "_pyrepl/", "pathlib/", "sysconfig/",
+    "multiprocessing/", "pathlib/", "re/", "sqlite3/", "sysconfig/", "unittest/", "urllib/", "xml/", "zoneinfo/",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from shrinkrepro import protocol
 from shrinkrepro.oracles import places
+from shrinkrepro.oracles.matching import output_of, pattern_of
 from shrinkrepro.oracles.normalise import inner_text, normalise, sentence_of
 from shrinkrepro.oracles.places import Place
 from shrinkrepro.protocol import Execution, Frame, Raised
@@ -23,6 +24,8 @@ HANG = "hang"
 EXIT = "exit"
 WARNING = "warning"
 MISMATCH = "mismatch"
+
+OUTPUT = "output"  # the type of a warning that is no Python warning, only text that matches
 
 CRASH_FRAMES = 3  # library frames of a crash that are kept, innermost first
 STACK_OVERFLOW = 100  # frames; faulthandler prints no more, and no honest crash stands that deep
@@ -116,8 +119,25 @@ def signal_name(number: int) -> str:
         return f"signal {abs(number)}"
 
 
-def signature_of(execution: Execution) -> Signature | None:
-    """The signature of a failed run; None when it did not fail or the infrastructure did."""
+def signature_of(execution: Execution, match: str = "signature") -> Signature | None:
+    """The signature of a failed run; None when it did not fail or the infrastructure did.
+
+    With a regex for ``match``, a run that says nothing that matches has none, and one that ends well can have
+    one: of the warning that matches, or of the text.
+    """
+    pattern = pattern_of(match)
+    if pattern is None:
+        return _failure(execution)
+    if execution.status == protocol.LOST or not pattern.search(output_of(execution)):
+        return None
+    failure = _failure(execution)
+    if failure is None:
+        warned = next((w for w in execution.warnings if pattern.search(w)), None)
+        return warning_signature(warned) if warned else Signature(WARNING, OUTPUT, match)
+    return failure
+
+
+def _failure(execution: Execution) -> Signature | None:
     if execution.status == protocol.SIGNAL:
         return _crash(execution)
     if execution.status == protocol.TIMEOUT:
@@ -142,9 +162,9 @@ def warning_signature(warning: str) -> Signature:
 def culprit(chain: Sequence[Raised]) -> int:
     """The index of the exception that a chain is about: the innermost that the ones before it only wrap.
 
-    A context is not always a cause: with ``try: cached except KeyError: compute()`` what ``compute`` raises is the
-    failure, not the KeyError. The outer one is a wrapper when its text quotes the inner one, when it is a compiler's, or
-    when it was raised in the very function that caught the inner one.
+    A context is not always a cause: with ``try: cached except KeyError: compute()`` what ``compute`` raises is
+    the failure, not the KeyError. The outer one is a wrapper when its text quotes the inner one, when it is a
+    compiler's, or when it was raised in the very function that caught the inner one.
     """
     chosen = 0
     while chosen + 1 < len(chain) and _wraps(chain[chosen], chain[chosen + 1]):
