@@ -16,14 +16,11 @@ from shrinkrepro.core.import_graph import (
     ImportGraph,
     ImportNode,
     LocalModule,
-    Missing,
     ModuleValue,
     Symbol,
 )
-from shrinkrepro.core.module_objects import module_class, module_object
-from shrinkrepro.core.module_scopes import Binding, FunctionNode, Scope
-
-_READERS = frozenset({"getattr", "hasattr", "vars", "dir"})
+from shrinkrepro.core.module_objects import module_class, module_object, object_kind, object_variables, symbol_of
+from shrinkrepro.core.module_scopes import FunctionNode
 
 
 class BundleError(Exception):
@@ -43,12 +40,16 @@ def bundle(main: str, modules: Mapping[str, str], packages: frozenset[str] = fro
     compile(main, "main", "exec", dont_inherit=True)
     try:
         recorder = FoldedNames()
-        first = _Fold(ImportGraph(main, modules, packages, package), recorder)
-        first.run()
-        if not first.emitted:
-            return main
         graph = ImportGraph(main, modules, packages, package)
-        fold = _Fold(graph, recorder.settle(graph, first.emitted), first.objects, first.used)
+        if graph.closure(MAIN) == {MAIN} and not package:
+            return main
+        first = _Fold(graph, recorder)
+        first.run()
+        graph = ImportGraph(main, modules, packages, package)
+        objects = {name: object_kind(graph, name, kind) for name, kind in first.objects.items()}
+        if objects:
+            module_class(recorder)  # records the names that the objects need
+        fold = _Fold(graph, recorder.settle(graph, first.emitted), objects, first.used)
         text = ast.unparse(fold.run()) + "\n"
         compile(text, "bundle", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -71,14 +72,15 @@ class _Fold:
         self.objects: dict[str, str] = dict(objects or {})  # module -> "read" or "live"
         self.emitted: list[str] = []
         self.used: set[str] = set(used)  # what the folded file itself must import
-        self._class_made = False
+        self._definitions: list[tuple[str, set[str]]] = []  # name, the names in its definition
+        self._waiting: list[tuple[set[str], list[str]]] = []  # functions, the modules that they import
         self._lift_annotations = self._agree_on_annotations()
 
     def run(self) -> ast.Module:
         main = self.graph.modules[MAIN]
         body: list[ast.stmt] = []
         if main.package:
-            for name in self.graph._lineage(main.package):
+            for name in self.graph.lineage(main.package):
                 body += self.inline(name)
         body += self._body(main)
         docstring: list[ast.stmt] = []
@@ -93,8 +95,21 @@ class _Fold:
         for name in sorted(self.used):
             final = self.names.of(Symbol("", f"{name}={name}"))
             head.append(ast.Import([ast.alias(name, None if final == name else final)]))
+        if "live" in self.objects.values():
+            head += module_class(self.names)
         tree = ast.Module([*docstring, *head, *_without_repeats(body, head)], [])
         return ast.fix_missing_locations(tree)
+
+    def need_object(self, name: str, kind: str) -> None:
+        """Have the folded file make an object for the module, and for the modules that are its attributes."""
+        if self.objects.get(name) in (kind, "live"):
+            return
+        self.objects[name] = kind
+        self.names.of(symbol_of(name))
+        for attribute in self.graph.attributes(name):
+            meaning = self.graph.attribute(name, attribute)
+            if isinstance(meaning, ModuleValue):
+                self.need_object(meaning.module, kind)
 
     def inline(self, name: str) -> list[ast.stmt]:
         """The statements of the module, the first time that it is asked for."""
@@ -103,26 +118,32 @@ class _Fold:
         self.emitted.append(name)
         module = self.graph.modules[name]
         kind = self.objects.get(name)
-        before: list[ast.stmt] = []
-        if kind == "live" and not self._class_made:
-            self._class_made = True
-            before += module_class(self.names)
-        if kind == "live":
-            before += module_object(self.graph, module, self.names, kind, self.objects)
+        if kind is not None:
+            variables = object_variables(self.graph, module, self.names, self.objects)
+            self._definitions.append((self.names.of(symbol_of(name)), set(variables.values())))
+            made = module_object(name, variables, self.names, kind)
         body = self._body(module)
-        after = module_object(self.graph, module, self.names, kind, self.objects) if kind == "read" else []
-        return [*before, *body, *after]
+        if kind is None:
+            return body
+        return [*made, *body] if kind == "live" else [*body, *made]
 
     def _body(self, module: LocalModule) -> list[ast.stmt]:
-        rewriter = _Rewriter(self, module, not self._lift_annotations and "annotations" in module.future)
+        rewriter = ModuleRewriter(self, module, not self._lift_annotations and "annotations" in module.future)
         early = self._early(module)
         body: list[ast.stmt] = []
         for index, statement in enumerate(module.tree.body):
             for name in early.get(index, ()):
                 body += self.inline(name)
-            body += rewriter.statement(statement)
-        for name in early.get(len(module.tree.body), ()):
-            body += self.inline(name)
+            needed = [
+                name
+                for node, scope in module.scopes.imports
+                if scope.kind == "function" and module.outermost(node) is statement
+                for name in self.graph.required(module, node)
+            ]
+            folded = rewriter.statement(statement)
+            if not isinstance(statement, ast.Import | ast.ImportFrom):
+                body += [node for own in folded for node in self._before(own, needed)]
+            body += folded
         return body
 
     # Where a module runs whose import does not stand at the top level
@@ -131,20 +152,12 @@ class _Fold:
         early: dict[int, list[str]] = {}
         for node, scope in module.scopes.imports:
             needed = self.graph.required(module, node)
-            index = self._index(module, node)
-            if not needed or node in module.tree.body:
+            outermost = module.outermost(node)
+            if node is outermost or scope.kind == "function":
                 continue
-            if scope.kind != "module":
-                position = self._first_run(module, index) if scope.kind == "function" else index
-                early.setdefault(position, []).extend(needed)
-            elif any(self._imported_elsewhere(name, node) for name in needed):
-                early.setdefault(index, []).extend(needed)
+            if scope.kind == "class" or any(self._imported_elsewhere(name, node) for name in needed):
+                early.setdefault(module.tree.body.index(outermost), []).extend(needed)
         return early
-
-    def _index(self, module: LocalModule, node: ast.AST) -> int:
-        while module.parent[node] is not module.tree:
-            node = module.parent[node]
-        return next(i for i, statement in enumerate(module.tree.body) if statement is node)
 
     def _imported_elsewhere(self, name: str, node: ImportNode) -> bool:
         inner = self.graph.closure(name)
@@ -155,20 +168,36 @@ class _Fold:
             for other, _ in module.scopes.imports
         )
 
-    def _first_run(self, module: LocalModule, index: int) -> int:
-        """The first top-level statement that may call into the definition at ``index``; the end if none does."""
-        body = module.tree.body
-        reached = {getattr(body[index], "name", "")}
-        if not isinstance(body[index], ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return index
-        for _ in body:  # a definition further up may call one further down
-            for statement in body:
-                if _is_definition(statement) and reached & _names(statement):
-                    reached.add(getattr(statement, "name", ""))
-        for position in range(index + 1, len(body)):
-            if not _is_definition(body[position]) and reached & _names(body[position]):
-                return position
-        return len(body) if not getattr(body[index], "decorator_list", []) else index
+    # Modules that are imported inside functions run when the function may run, not where it is defined
+
+    def _before(self, statement: ast.stmt, needed: list[str]) -> list[ast.stmt]:
+        """What must stand before the folded ``statement``, whose functions import the modules ``needed``."""
+        names = _names(statement)
+        if (
+            isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and not statement.decorator_list
+        ):
+            self._definitions.append((statement.name, names))
+            if needed:
+                self._waiting.append(({statement.name}, needed))
+            names = _called_at_once(statement)
+            needed = []
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            self._definitions += [(t.id, {statement.value.id}) for t in statement.targets if isinstance(t, ast.Name)]
+            return []
+        due = [modules for first, modules in self._waiting if names & self._leads_to(first)]
+        self._waiting = [entry for entry in self._waiting if entry[1] not in due]
+        return [node for modules in [needed, *due] for name in modules for node in self.inline(name)]
+
+    def _leads_to(self, names: set[str]) -> set[str]:
+        """``names`` and those of the definitions so far that mention them, directly or not."""
+        found = set(names)
+        grown = True
+        while grown:
+            more = {name for name, mentioned in self._definitions if name not in found and mentioned & found}
+            found |= more
+            grown = bool(more)
+        return found
 
     # Annotations
 
@@ -185,293 +214,21 @@ class _Fold:
         )
 
 
-class _Rewriter(ast.NodeTransformer):
-    """Rewrites the statements of one module for the folded file."""
-
-    def __init__(self, fold: _Fold, module: LocalModule, stringify: bool) -> None:
-        self.fold = fold
-        self.graph = fold.graph
-        self.module = module
-        self.stringify = stringify
-        self._scopes: list[Scope] = [module.top]
-        self._globals: list[set[str]] = []  # names to declare in the definition at work
-
-    @property
-    def scope(self) -> Scope:
-        return self._scopes[-1]
-
-    def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        result = self.visit(node)
-        return result if isinstance(result, list) else [] if result is None else [result]
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        full = {f for f in ("body", "finalbody", "orelse") if isinstance(getattr(node, f, None), list)}
-        had = {f for f in full if getattr(node, f)}
-        node = super().generic_visit(node)
-        for name in had:
-            if not getattr(node, name) and (name == "body" or isinstance(node, ast.Try) and name == "finalbody"):
-                setattr(node, name, [ast.Pass()])
-        return node
-
-    # Names
-
-    def _final(self, symbol: Symbol, spelled: str) -> str:
-        return self.fold.names.of(symbol, self.scope, spelled)
-
-    def _value(self, meaning: Symbol | ModuleValue, spelled: str, live: bool = True) -> ast.expr:
-        if isinstance(meaning, ModuleValue):
-            if live or meaning.module not in self.fold.objects:
-                self.fold.objects[meaning.module] = "live" if live else "read"
-            symbol = Symbol("", f"{meaning.module.rpartition('.')[2]}=module {meaning.module}")
-            return ast.Name(self._final(symbol, spelled), ast.Load())
-        return ast.Name(self._final(meaning, spelled), ast.Load())
-
-    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:
-        if not isinstance(node, ast.Name):
-            for occurrence in self.module.named.get(node, ()):
-                if occurrence.scope is self.module.top and occurrence.name in self.module.top.bound:
-                    meaning = self.graph.meaning(self.module, self.module.top, occurrence.name)
-                    if isinstance(meaning, Symbol):
-                        final = self._final(meaning, occurrence.name)
-                        if isinstance(node, ast.Global):
-                            node.names = [final if n == occurrence.name else n for n in node.names]
-                        else:
-                            setattr(node, occurrence.field, final)
-        result: ast.AST | list[ast.stmt] | None = super().visit(node)
-        return result
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        for occurrence in self.module.named.get(node, ()):
-            scope = occurrence.scope
-            if scope is self.module.top and node.id not in scope.bound:
-                return self._special(node)
-            meaning = self.graph.meaning(self.module, scope, node.id)
-            if isinstance(meaning, Symbol) and meaning.name.startswith("."):
-                return node
-            value = self._value(meaning, node.id, self._is_live(node))
-            if isinstance(value, ast.Name):
-                value.ctx = node.ctx
-            return value
-        return node
-
-    def _is_live(self, node: ast.expr) -> bool:
-        """Whether more may happen to the module object ``node`` than a look at its attributes."""
-        parent = self.module.parent.get(node)
-        if isinstance(parent, ast.Attribute):
-            return not isinstance(parent.ctx, ast.Load)
-        called = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _READERS
-        return not (called and isinstance(parent, ast.Call) and parent.args[0] is node)
-
-    def _special(self, node: ast.Name) -> ast.expr:
-        module = self.module
-        if module.name == MAIN or not isinstance(node.ctx, ast.Load):
-            return node
-        if node.id == "__file__":
-            self.fold.used.add("os")
-            os = self._final(Symbol("", "os=os"), "")
-            parts = module.name.split(".")
-            parts += ["__init__"] if module.name in self.graph.packages else []
-            path = "".join(f", {part!r}" for part in parts[:-1]) + f", {parts[-1] + '.py'!r}"
-            return ast.parse(f"{os}.path.join({os}.path.dirname({os}.path.abspath(__file__)){path})", mode="eval").body
-        known: dict[str, str | None] = {
-            "__name__": module.name,
-            "__package__": module.package,
-            "__doc__": module.docstring,
-        }
-        return ast.Constant(known[node.id]) if node.id in known else node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        owner = self.graph.module_of(self.module, node.value)
-        if owner is None:
-            return self._descend(node)
-        meaning = self.graph.attribute(owner, node.attr)
-        if isinstance(meaning, ModuleValue):
-            return self._value(meaning, "", self._is_live(node))
-        if isinstance(meaning, Symbol):
-            name = self._final(meaning, "")
-            if not isinstance(node.ctx, ast.Load) and self._globals:
-                self._globals[-1].add(name)
-            return ast.Name(name, node.ctx)
-        there = self.graph.modules[owner]
-        if node.attr in ("__name__", "__doc__"):
-            return ast.Constant(there.name if node.attr == "__name__" else there.docstring)
-        if isinstance(node.ctx, ast.Load) and "__getattr__" in there.top.bound:
-            return self._lazy(owner, node.attr)
-        return self._descend(node)
-
-    def _descend(self, node: ast.Attribute) -> ast.expr:
-        self.generic_visit(node)
-        return node
-
-    def _lazy(self, owner: str, name: str) -> ast.expr:
-        function = ast.Name(self._final(Symbol(owner, "__getattr__"), ""), ast.Load())
-        return ast.Call(function, [ast.Constant(name)], [])
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if ast.unparse(node.value) == "sys.modules" and self.module.name != MAIN:
-            if ast.unparse(node.slice) == "__name__":
-                return self._value(ModuleValue(self.module.name), "")
-        self.generic_visit(node)
-        return node
-
-    # Scopes
-
-    def _definition(self, node: FunctionNode | ast.ClassDef) -> ast.AST:
-        scope = self.module.scopes.scope_of[node]
-        outer = [f for f in node._fields if f not in ("body", "args")]
-        for name in outer:
-            self._visit_field(node, name)
-        if isinstance(node, FunctionNode):
-            self._visit_arguments(node.args)
-            node.returns = self._annotation(node.returns)
-        self._scopes.append(scope)
-        self._globals.append(set())
-        self._visit_field(node, "body")
-        self._scopes.pop()
-        declared = sorted(self._globals.pop())
-        if declared:
-            node.body.insert(1 if ast.get_docstring(node) is not None else 0, ast.Global(declared))
-        node.body = node.body or [ast.Pass()]
-        return node
-
-    def _visit_field(self, node: ast.AST, name: str) -> None:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            result: list[ast.AST] = []
-            for item in value:
-                new = self.visit(item) if isinstance(item, ast.AST) else item
-                result += new if isinstance(new, list) else [] if new is None else [new]
-            setattr(node, name, result)
-        elif isinstance(value, ast.AST):
-            setattr(node, name, self.visit(value))
-
-    def _visit_arguments(self, node: ast.arguments) -> None:
-        self._visit_field(node, "defaults")
-        self._visit_field(node, "kw_defaults")
-        for argument in ast.walk(node):
-            if isinstance(argument, ast.arg) and argument.annotation is not None:
-                argument.annotation = self._annotation(self.visit(argument.annotation))  # type: ignore[arg-type]
-
-    def _annotation(self, node: ast.expr | None) -> ast.expr | None:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return ast.Constant(self._renamed(node.value))
-        if self.stringify and node is not None:
-            return ast.Constant(ast.unparse(node))
-        return node
-
-    def _renamed(self, annotation: str) -> str:
-        try:
-            tree = ast.parse(annotation, mode="eval")
-        except SyntaxError:
-            return annotation
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and node.id in self.module.top.bound:
-                meaning = self.graph.meaning(self.module, self.module.top, node.id)
-                if isinstance(meaning, Symbol):
-                    node.id = self._final(meaning, node.id)
-        return ast.unparse(tree)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._definition(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._definition(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._definition(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
-        node.annotation = self._annotation(node.annotation) or node.annotation
-        return node
-
-    def _inner(self, node: ast.AST) -> ast.AST:
-        self._scopes.append(self.module.scopes.scope_of[node])
-        self.generic_visit(node)
-        self._scopes.pop()
-        return node
-
-    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inner
-
-    # Imports
-
-    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
-        return self._import(node)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        return [] if node.module == "__future__" else self._import(node)
-
-    def _import(self, node: ImportNode) -> list[ast.stmt]:
-        result: list[ast.stmt] = []
-        if self.scope is self.module.top:
-            for name in self.graph.required(self.module, node):
-                result += self.fold.inline(name)
-        kept: list[ast.alias] = []
-        for alias in node.names:
-            if alias.name == "*":
-                base = self.module.base(node) if isinstance(node, ast.ImportFrom) else None
-                if base not in self.graph.modules or base is None:
-                    kept.append(alias)
-                else:
-                    for name in self.graph.exports(base):
-                        result += self._bind(node, ast.alias(name), name)
-                continue
-            bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0])
-            target = self.graph.target(self.module, Binding(node, node, alias))
-            if isinstance(target, Symbol | ModuleValue | Missing):
-                result += self._bind(node, alias, bound)
-            else:
-                kept.append(self._kept(node, alias, bound))
-        if kept:
-            node.names = kept
-            result.append(node)
-        return result
-
-    def _kept(self, node: ImportNode, alias: ast.alias, bound: str) -> ast.alias:
-        final = self._bound_as(bound)
-        if final != bound or alias.asname:
-            whole = isinstance(node, ast.ImportFrom) or alias.asname or "." not in alias.name
-            return ast.alias(alias.name if whole else bound, None if final == alias.name else final)
-        return alias
-
-    def _bound_as(self, bound: str) -> str:
-        """The name in the folded file of what the import binds here as ``bound``."""
-        scope = self.scope.module if bound in self.scope.global_names else self.scope
-        if scope is not self.module.top:
-            return bound
-        meaning = self.graph.meaning(self.module, scope, bound)
-        return self._final(meaning, bound) if isinstance(meaning, Symbol) else bound
-
-    def _bind(self, node: ImportNode, alias: ast.alias, bound: str) -> list[ast.stmt]:
-        """The assignment that stands for an import of something folded; none where the name is replaced everywhere."""
-        scope = self.scope.module if bound in self.scope.global_names else self.scope
-        meaning = self.graph.meaning(self.module, scope, bound)
-        own = isinstance(meaning, Symbol) and (
-            meaning.name == f".{bound}" or (meaning == Symbol(self.module.name, bound) and scope is self.module.top)
-        )
-        target = self.graph.target(self.module, Binding(node, node, alias))
-        if isinstance(target, Missing):
-            if "__getattr__" not in self.graph.modules[target.module].top.bound:
-                message = f"cannot import name {target.name!r} from {target.module!r}"
-                return [ast.parse(f"raise ImportError({message!r})").body[0]]
-            value = self._lazy(target.module, target.name)
-        elif not own:
-            return []
-        elif isinstance(target, Symbol):
-            there = self.graph.modules[target.module]
-            value = self._value(self.graph.meaning(there, there.top, target.name), "")
-        else:
-            assert isinstance(target, ModuleValue)
-            value = self._value(target, "")
-        return [ast.Assign([ast.Name(self._bound_as(bound), ast.Store())], value)]
-
-
-def _is_definition(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.decorator_list
-
-
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _called_at_once(node: ast.AST) -> set[str]:
+    """Names in the calls that a definition makes when it is executed: defaults, bases, a class's own statements."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        parts = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    elif isinstance(node, ast.ClassDef):
+        parts = [*node.decorator_list, *node.bases, *node.keywords]
+        return set().union(*(_called_at_once(n) for n in [*parts, *node.body]))
+    else:
+        parts = [node]
+    return set().union(*(_names(n) for part in parts for n in ast.walk(part) if isinstance(n, ast.Call)))
 
 
 def _without_repeats(body: list[ast.stmt], head: list[ast.stmt]) -> list[ast.stmt]:

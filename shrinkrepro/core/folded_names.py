@@ -31,7 +31,7 @@ class FoldedNames:
 
     def settle(self, graph: ImportGraph, emitted: Sequence[str]) -> FoldedNames:
         """The final names, from the recorded uses and from all variables of main and the ``emitted`` modules."""
-        order = [MAIN, *emitted]
+        order = list(dict.fromkeys([MAIN, *emitted, *sorted(graph.closure(MAIN))]))
         symbols = dict.fromkeys(s for s in self._uses if not s.module)
         for name in order:
             module = graph.modules[name]

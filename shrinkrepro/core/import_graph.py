@@ -80,6 +80,13 @@ class LocalModule:
         for occurrence in self.scopes.occurrences:
             self.named.setdefault(occurrence.node, []).append(occurrence)
 
+    def outermost(self, node: ast.AST) -> ast.stmt:
+        """The top-level statement that holds ``node``."""
+        while self.parent[node] is not self.tree:
+            node = self.parent[node]
+        assert isinstance(node, ast.stmt)
+        return node
+
     def base(self, node: ast.ImportFrom) -> str | None:
         """The absolute name of the module that ``node`` imports from; None when Python could not tell either."""
         if not node.level:
@@ -248,6 +255,11 @@ class ImportGraph:
             return self.meaning(module, module.top, name)
         return ModuleValue(f"{owner}.{name}") if f"{owner}.{name}" in self.modules else None
 
+    def attributes(self, owner: str) -> list[str]:
+        """The names of the attributes of the local module ``owner``, submodules included."""
+        submodules = [n.rpartition(".")[2] for n in self.modules if n.rpartition(".")[0] == owner]
+        return list(dict.fromkeys([*self.modules[owner].top.bound, *submodules]))
+
     # Execution
 
     def required(self, module: LocalModule, node: ImportNode) -> list[str]:
@@ -255,17 +267,18 @@ class ImportGraph:
         names: list[str] = []
         if isinstance(node, ast.Import):
             for alias in node.names:
-                names += self._lineage(alias.name)
+                names += self.lineage(alias.name)
         else:
             base = module.base(node)
-            names += self._lineage(base) if base else []
+            names += self.lineage(base) if base else []
             for alias in node.names:
                 target = self.target(module, Binding(node, node, alias)) if alias.name != "*" else None
                 if isinstance(target, ModuleValue):
-                    names += self._lineage(target.module)
+                    names += self.lineage(target.module)
         return [n for n in dict.fromkeys(names) if n != MAIN]
 
-    def _lineage(self, name: str) -> list[str]:
+    def lineage(self, name: str) -> list[str]:
+        """The local ones of the packages that ``name`` is in, outermost first, and ``name``."""
         parts = name.split(".")
         names = [".".join(parts[: i + 1]) for i in range(len(parts))]
         return [n for n in names if n in self.modules]

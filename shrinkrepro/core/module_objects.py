@@ -45,24 +45,43 @@ def module_class(names: FoldedNames) -> list[ast.stmt]:
     ).body
 
 
-def module_object(
-    graph: ImportGraph, module: LocalModule, names: FoldedNames, kind: str, objects: Mapping[str, str]
-) -> list[ast.stmt]:
-    """The statements that make the object of ``module``: ``kind`` is "read" or "live"."""
+def object_variables(
+    graph: ImportGraph, module: LocalModule, names: FoldedNames, objects: Mapping[str, str]
+) -> dict[str, str]:
+    """The attributes of the object of ``module`` and the variables of the folded file that they are."""
     variables: dict[str, str] = {}
-    attributes = [*module.top.bound]
-    attributes += [n.rpartition(".")[2] for n in graph.modules if n.rpartition(".")[0] == module.name]
-    for attribute in attributes:
+    for attribute in graph.attributes(module.name):
         meaning = graph.attribute(module.name, attribute)
         if isinstance(meaning, Symbol):
             variables[attribute] = names.of(meaning)
         elif isinstance(meaning, ModuleValue) and meaning.module in objects:
             variables[attribute] = names.of(symbol_of(meaning.module))
-    final = names.of(symbol_of(module.name))
+    return variables
+
+
+def module_object(module: str, variables: Mapping[str, str], names: FoldedNames, kind: str) -> list[ast.stmt]:
+    """The statements that make the object of ``module``: ``kind`` is "read" or "live"."""
+    final = names.of(symbol_of(module))
     if kind == "read":
         types = names.of(TYPES)
         fields = ", ".join(f"{attribute}={variable}" for attribute, variable in variables.items())
         text = f"import types as {types}\n" if types != "types" else "import types\n"
         return ast.parse(f"{text}{final} = {types}.SimpleNamespace({fields})").body
-    text = f"{final} = {names.of(CLASS)}({module.name!r})\n{final}.__dict__['__variables__'] = {variables!r}"
+    text = f"{final} = {names.of(CLASS)}({module!r})\n{final}.__dict__['__variables__'] = {dict(variables)!r}"
     return ast.parse(text).body
+
+
+def object_kind(graph: ImportGraph, module: str, wanted: str) -> str:
+    """``wanted``, but "live" where a snapshot of the variables at the module's end would not do."""
+    top = graph.modules[module].top
+    certain: set[str] = set()
+    for statement in graph.modules[module].tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        certain.update(node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name))
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            certain.add(statement.name)
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            certain.update(name for name, bound in top.bound.items() if any(b.statement is statement for b in bound))
+    steady = all(name in certain and (module, name) not in graph.rebound for name in top.bound)
+    plain = all(isinstance(graph.attribute(module, name), Symbol) for name in graph.attributes(module))
+    return wanted if steady and plain else "live"
