@@ -39,7 +39,7 @@ def run_program(job: Job, setting: Setting, folder: str, torch_seed: int) -> Exe
     if job.mode in (OBSERVE, OBSERVE_PRIMAL):
         from shrinkrepro.target import observe
 
-        observer = observe.Observer(job.source, path)
+        observer = observe.observer_of(job.source, path)
     log: List[str] = []
     start = time.monotonic()
     with warnings.catch_warnings():
@@ -132,7 +132,7 @@ def _execute(
                 exec(compile(file.read(), setting.preload, "exec", dont_inherit=True), {"__name__": "__preload__"})
         if observer is not None:
             code = observer.compile()
-            with observer.active(namespace):
+            with observer.active():
                 exec(code, namespace)
         else:
             exec(compile(source, path, "exec", dont_inherit=True), namespace)

@@ -33,8 +33,8 @@ def place(file: str) -> Tuple[str, bool]:
 
 
 def _place(file: str) -> Tuple[str, bool]:
-    if file.startswith("<"):
-        return file, True
+    if file.startswith("<"):  # made from text: by the import system, or by exec, a dataclass, an fx graph
+        return file, file.startswith("<frozen ")
     if file.startswith(_OWN_FOLDER):
         return "shrinkrepro/target/" + os.path.basename(file), True
     for marker in ("/site-packages/", "/dist-packages/"):
@@ -124,4 +124,4 @@ def as_text(chain: Tuple[Raised, ...]) -> str:
         lines += ['  File "%s", line %d, in %s' % (f.file, f.line, f.function) for f in raised.frames]
         lines.append("%s: %s" % (raised.type, raised.message) if raised.message else raised.type)
         parts.append("\n".join(lines) + "\n")
-    return "\nThe above exception led to the following one:\n\n".join(parts)
+    return "\nDuring handling of the above exception, another exception occurred:\n\n".join(parts)

@@ -1,0 +1,167 @@
+"""Mode OBSERVE: runs the instrumented program and collects the facts that ``core.facts`` documents.
+
+Decision: the first value of an expression is described in full and later ones are compared with it only
+until they differ or have been equal often enough, so a loop costs counting and little more.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import time
+import types
+import weakref
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from shrinkrepro.target.describe import Describer, Description
+from shrinkrepro.target.instrument import LINE, VALUE, Instrumented
+
+COMPARED = 32  # evaluations of one expression that are compared with its first
+DESCRIBE_SECONDS = 5.0  # spent on descriptions in one run; after that values are only counted
+
+
+class _Fact:
+    __slots__ = ("count", "identity", "open", "order", "same", "value")
+
+    def __init__(self, value: Optional[Description], identity: Optional[int], order: int) -> None:
+        self.count = 1
+        self.same = True
+        self.value = value
+        self.identity = identity
+        self.order = order
+        self.open = value is not None  # later values are still compared
+
+
+def observer_of(source: str, path: str) -> Optional[Observer]:
+    """An observer for ``source``; None for a text that cannot be instrumented (it is then run as it is)."""
+    try:
+        observer = Observer(source, path)
+        observer.compile()
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    return observer
+
+
+class Observer:
+    """Observes one run of ``source``, which is in the file ``path``."""
+
+    def __init__(self, source: str, path: str) -> None:
+        self.path = path
+        self.program = Instrumented(source)
+        self.describe = Describer(path, self.program.class_lines)
+        self.facts: Dict[int, _Fact] = {}
+        self.lines: Dict[int, int] = {}
+        self.spent = 0.0
+        self._identities: Dict[int, Tuple[Any, int]] = {}
+        self._identity_count = 0
+        self._busy = False
+
+    def compile(self) -> types.CodeType:
+        """The instrumented program's code."""
+        return compile(self.program.tree, self.path, "exec", dont_inherit=True)
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make the recorders known to the program while it runs."""
+        value, line = _recorders(self)
+        setattr(builtins, VALUE, value)
+        setattr(builtins, LINE, line)
+        try:
+            yield
+        finally:
+            # The program's functions may still be called (by a hook, at exit), but no longer observed.
+            setattr(builtins, VALUE, lambda number, value: value)
+            setattr(builtins, LINE, lambda number: None)
+
+    def first(self, number: int, value: Any) -> None:
+        """Record the first evaluation of an expression."""
+        if self._busy:  # describing called back into the program
+            return
+        order = len(self.facts)
+        self.facts[number] = fact = _Fact(None, None, order)
+        if self.spent > DESCRIBE_SECONDS:
+            return
+        fact.value = self._description(value)
+        fact.identity = self._identity(value)
+        fact.open = fact.value is not None
+
+    def again(self, fact: _Fact, value: Any) -> None:
+        """Compare a later evaluation with the first."""
+        if self._busy:
+            return
+        if fact.count > COMPARED or self.spent > DESCRIBE_SECONDS:
+            fact.open = False
+        elif self._description(value) != fact.value:
+            fact.same = fact.open = False
+
+    def wire(self) -> Dict[str, Any]:
+        """What was seen, in ``core.facts``' wire form."""
+        exprs: Dict[str, Any] = {}
+        for number, fact in self.facts.items():
+            if fact.value is None:
+                continue
+            entry = {"n": fact.count, "same": fact.same, "v": fact.value, "t": fact.order}
+            if fact.identity is not None:
+                entry["o"] = fact.identity
+            called = self.facts.get(self.program.callee.get(number, -1))
+            if called is not None and called.value is not None and called.value.get("line") is not None:
+                entry["callee"] = called.value["line"]
+            exprs[self.program.keys[number]] = entry
+        return {"lines": {str(line): count for line, count in self.lines.items()}, "exprs": exprs}
+
+    def _description(self, value: Any) -> Optional[Description]:
+        self._busy = True
+        start = time.perf_counter()
+        try:
+            return self.describe(value)
+        except Exception:  # an odd object; nothing is known of it
+            return None
+        finally:
+            self.spent += time.perf_counter() - start
+            self._busy = False
+
+    def _identity(self, value: Any) -> Optional[int]:
+        """A number for the object itself, which a later object at the same address does not share."""
+        if type(value) in _WITHOUT_IDENTITY:
+            return None
+        known = self._identities.get(id(value))
+        if known is not None and known[0]() is value:
+            return known[1]
+        try:
+            reference = weakref.ref(value)
+        except TypeError:
+            return None
+        self._identity_count += 1
+        self._identities[id(value)] = (reference, self._identity_count)
+        return self._identity_count
+
+
+_WITHOUT_IDENTITY = (type(None), bool, int, float, complex, str, bytes, tuple, list, dict, slice, types.FunctionType)
+
+
+def _recorders(observer: Observer) -> List[Any]:
+    """The two functions that the program calls; under a compiler's tracing they do nothing."""
+    import torch
+
+    facts, lines = observer.facts, observer.lines
+    first, again = observer.first, observer.again
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+
+    def value(number: int, value: Any) -> Any:
+        if compiling():
+            return value
+        fact = facts.get(number)
+        if fact is None:
+            first(number, value)
+        else:
+            fact.count += 1
+            if fact.open:
+                again(fact, value)
+        return value
+
+    def line(number: int) -> None:
+        if compiling():
+            return
+        lines[number] = lines.get(number, 0) + 1
+
+    return [value, line]
