@@ -2,7 +2,8 @@
 
 Decision: the statements of a module go where it is first imported, its variables become variables of the one
 file (renamed only where two would meet), and references are rewritten by scope. Where a module is used as an
-object, one is made of the folded names; no code is ever put into a string.
+object, one is made of the folded names; no code is ever put into a string. One thing is not kept: a module that
+a function imports runs before the statement that may call the function, not in the middle of the call.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from shrinkrepro.core.import_graph import (
     Symbol,
 )
 from shrinkrepro.core.module_objects import module_class, module_object, object_kind, object_variables, symbol_of
+from shrinkrepro.core.module_rewriter import ModuleRewriter
 from shrinkrepro.core.module_scopes import FunctionNode
 
 
