@@ -27,6 +27,7 @@ _SIZES = re.compile(r"(?<![\w.])\d+(?:x\d+)+(?!\w)")
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?%?(?![\w])|(?<![\w.])[-+]?(?:nan|inf)(?![\w])"
 )
+_MARKER = re.compile(r"(?<= )\(\d\) (?=[a-z])")
 _RUN = re.compile(r"<n>(?:\s*,\s*<n>)+,?")
 _EMPTY_SIZES = re.compile(r"(?<=size )\[\]|(?<=sizes )\[\]|(?<=shape )\[\]|(?<=Size\()\[\]|(?<=[\s(,])\[ *\]")
 _LIST_RUN = re.compile(r"\[<n>\](?:\s*,\s*\[<n>\])+")
@@ -52,9 +53,10 @@ _USER_NAMES = (
 )  # fmt: skip
 _ATTRIBUTE = re.compile(r"'(\w+)' object (?=has no attribute|is not|does not|cannot)")
 _KNOWN_CLASSES = frozenset(
-    {"Tensor", "Parameter", "Size", "dtype", "device", "Generator", "NoneType", "bool", "int", "float", "complex", "str", "bytes",
-     "tuple", "list", "dict", "set", "frozenset", "slice", "function", "method", "builtin_function_or_method", "type", "module",
-     "generator", "range", "ellipsis", "Function", "ndarray", "property", "SymInt", "SymFloat", "SymBool", "FakeTensor"}
+    {"Tensor", "Parameter", "Size", "dtype", "device", "Generator", "NoneType", "bool", "int", "float", "complex",
+     "str", "bytes", "tuple", "list", "dict", "set", "frozenset", "slice", "function", "method", "ellipsis",
+     "property", "type", "module", "generator", "range", "builtin_function_or_method", "Function", "ndarray", "SymInt",
+     "SymFloat", "SymBool", "FakeTensor"}
 )  # fmt: skip
 
 _GOT_INNER = re.compile(
@@ -104,6 +106,8 @@ def _without_accidents(text: str) -> str:
         text = pattern.sub(replacement, text)
     text = _ATTRIBUTE.sub(lambda m: m[0] if m[1] in _KNOWN_CLASSES else f"{NAME} object ", text)
     text = _SIZES.sub(NUMBER, text)
+    if "(1) " in text and "(2) " in text:  # the numbers of a list of reasons are no sizes
+        text = _MARKER.sub("", text)
     text = _NUMBER.sub(NUMBER, text)
     text = _RUN.sub(NUMBER, text)
     text = text.replace("(<n>,)", "(<n>)")

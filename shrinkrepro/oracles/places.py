@@ -33,7 +33,6 @@ _LEVELS: dict[tuple[str, str], str] = {
     ("torch/_functorch/eager_transforms.py", "_jvp_with_argnums"): JVP,
     ("torch/_functorch/eager_transforms.py", "linearize"): JVP,
     ("torch/_functorch/eager_transforms.py", "wrapped"): FUNCTIONALIZE,
-    ("torch/autograd/functional.py", "_jacfwd"): JVP,
     ("torch/autograd/functional.py", "jvp"): JVP,
     ("torch/autograd/functional.py", "vjp"): GRAD,
     ("torch/autograd/functional.py", "jacobian"): GRAD,
@@ -67,7 +66,7 @@ _PLUMBING: dict[str, frozenset[str] | None] = {
     ),
     "torch/_vmap_internals.py": frozenset({"vmap", "_vmap"}),
     "torch/autograd/functional.py": frozenset(
-        {"func", "jac_func", "ensure_single_output_function", "_autograd_grad"}
+        {"_autograd_grad", "_jacfwd", "ensure_single_output_function", "func", "jac_func"}
     ),
     "torch/autograd/__init__.py": frozenset({"grad", "backward"}),
     "torch/autograd/function.py": _FUNCTION_APPLY,
@@ -122,10 +121,10 @@ _PLUMBING: dict[str, frozenset[str] | None] = {
 }  # fmt: skip
 # Functions that are plumbing wherever they stand: dispatch hooks, and the closures of decorators.
 _PLUMBING_NAMES = frozenset(
-    {"__torch_function__", "__torch_dispatch__", "wrapper", "wrapped", "inner", "inner_fn", "_fn", "fn", "_wrap", "wrap",
-     "wrapper_fn", "decorate_context", "decorate_autocast", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>",
-     "<module>", "call_function", "call_method", "call_wrapped", "wrapper_function", "inline_user_function_return",
-     "var_getattr", "wrapped_call_function", "_call_function"}
+    {"__torch_function__", "__torch_dispatch__", "wrapper", "wrapped", "inner", "inner_fn", "_fn", "fn", "_wrap",
+     "wrap", "wrapper_fn", "decorate_context", "decorate_autocast", "<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>",
+     "<setcomp>", "<module>", "call_function", "call_method", "call_wrapped", "wrapper_function", "var_getattr",
+     "inline_user_function_return", "wrapped_call_function", "_call_function"}
 )  # fmt: skip
 _TRACED = re.compile(r'^ {2,3}File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
 
@@ -146,6 +145,8 @@ def level_of(frame: Frame, inner: Frame | None) -> str | None:
     """The kind of level that ``frame`` shows, or None; ``inner`` is the frame that it called."""
     if not frame.lib:
         return None
+    if frame.function == "jacobian" and inner is not None and inner.function == "_jacfwd":
+        return None  # forward mode: its own level follows
     kind = _LEVELS.get((frame.file, frame.function))
     if kind:
         return kind
@@ -161,8 +162,9 @@ def levels_of(frames: Sequence[Frame]) -> tuple[str, ...]:
     kinds: list[str] = []
     for number, frame in enumerate(frames):
         kind = level_of(frame, frames[number + 1] if number + 1 < len(frames) else None)
-        # One compile, and one custom Function within a level, show as many frames.
-        if kind and not (kind in (COMPILE, FUNCTION) and kinds and kinds[-1] == kind):
+        # One compile and one custom Function show as many frames, and a grad's own backward pass is no second grad.
+        again = kinds and kinds[-1] == kind and (kind in (COMPILE, FUNCTION) or frame.function == "_autograd_grad")
+        if kind and not again:
             kinds.append(kind)
     return tuple(kinds)
 
@@ -195,8 +197,9 @@ def is_place(frame: Frame) -> bool:
 
 
 _STDLIB_PACKAGES = (
-    "asyncio/", "collections/", "concurrent/", "ctypes/", "email/", "encodings/", "http/", "importlib/", "json/", "logging/",
-    "multiprocessing/", "pathlib/", "re/", "sqlite3/", "sysconfig/", "unittest/", "urllib/", "xml/", "zoneinfo/",
+    "asyncio/", "collections/", "concurrent/", "ctypes/", "email/", "encodings/", "http/", "importlib/", "json/",
+    "logging/", "multiprocessing/", "pathlib/", "re/", "sqlite3/", "sysconfig/", "unittest/", "urllib/", "xml/",
+    "zoneinfo/",
 )  # fmt: skip
 
 

@@ -195,10 +195,12 @@ def _torch(frame: Frame) -> bool:
 def _raised(chain: Sequence[Raised]) -> Signature:
     index = culprit(chain)
     error = chain[index]
-    frames = tuple(error.frames) + places.traced_frames(error.message)
-    path = tuple(frame for outer in chain[:index] for frame in outer.frames) + frames
+    traced = places.traced_frames(error.message)
+    path = [frame for outer in chain[: index + 1] for frame in outer.frames] + list(traced)
     levels = places.levels_of(path)
-    where = places.place_of(frames)
+    # What Dynamo was tracing says more than where in Dynamo it gave up, unless Dynamo itself went wrong.
+    stacks = [error.frames, traced] if error.type.endswith("InternalTorchDynamoError") else [traced, error.frames]
+    where = next(filter(None, map(places.place_of, stacks)), None)
     kind, message = error.type, error.message
     inner = inner_text(kind, message)
     sentence = sentence_of(*inner) if inner else sentence_of(kind, message)
