@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shrinkrepro.core.bundle import BundleError, bundle
+from shrinkrepro.core.local_modules import imported_names, is_local
 
 CASES = Path(__file__).resolve().parents[2] / "benchmarks" / "cases"
 
@@ -294,6 +295,39 @@ def test_two_file_case(tmp_path: Path) -> None:
     assert runs[0].stderr.splitlines()[-1] == runs[1].stderr.splitlines()[-1]
 
 
+def test_local_is_what_lies_outside_the_libraries() -> None:
+    prefixes = ["/usr/lib/python3.11", "/home/u/proj/.venv/lib/python3.11", "/home/u/pytorch/torch"]
+    local = [
+        "/home/u/proj/m.py",
+        "/home/u/proj/pkg/__init__.py",
+        "/home/u/lib/src/pkg/a.py",
+        "/home/u/pytorch/tools/x.py",
+    ]
+    others = [
+        "/usr/lib/python3.11/json/decoder.py",
+        "/usr/lib/python3/dist-packages/numpy/__init__.py",
+        "/home/u/proj/.venv/lib/python3.11/site-packages/einops/einops.py",
+        "/home/u/proj/.venv/lib/python3.11/abc.py",
+        "/home/u/pytorch/torch/nn/__init__.py",
+        "/home/u/proj/ext.cpython-311-x86_64-linux-gnu.so",
+    ]
+    assert [f for f in local + others if is_local(f, "/home/u/proj", prefixes)] == local
+
+
+def test_a_script_in_a_library_has_local_siblings() -> None:
+    folder = "/usr/lib/python3.11/site-packages/app"
+    assert is_local(f"{folder}/m.py", folder, ["/usr/lib/python3.11"])
+    assert not is_local("/usr/lib/python3.11/abc.py", folder, ["/usr/lib/python3.11"])
+
+
+def test_imported_names() -> None:
+    source = "import a.b as c, d\ndef f():\n    from e import g, h\nfrom . import k\nfrom ..m import *\nfrom .... import far\n"
+    assert imported_names(source, "p.q") == {
+        *("a", "a.b", "d", "e", "e.g", "e.h", "p", "p.q", "p.q.k", "p.m"),
+    }
+    assert imported_names("from . import k\nimport x") == {"x"}
+
+
 # Programs that nobody thought of
 
 NAMES = ["f", "g", "x", "max", "a", "b"]
@@ -380,7 +414,7 @@ def run_here(script: Path, modules: dict[str, str]) -> tuple[str, str]:
     return out.getvalue(), error
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs())
 def test_generated_programs(program: tuple[str, dict[str, str]]) -> None:
     main, modules = program
@@ -391,7 +425,7 @@ def test_generated_programs(program: tuple[str, dict[str, str]]) -> None:
     assert after == before, text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs())
 def test_bundles_are_deterministic_and_final(program: tuple[str, dict[str, str]]) -> None:
     text = bundle(*program)
