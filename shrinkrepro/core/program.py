@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from shrinkrepro.core.scopes import Scopes
 
 N = TypeVar("N", bound=ast.AST)
+M = TypeVar("M", bound=ast.AST)
+K = TypeVar("K", bound=ast.AST)
 
 _LAYOUT = frozenset(
     {
@@ -128,6 +130,12 @@ class Program:
 
     @overload
     def walk(self) -> Iterator[tuple[Path, ast.AST]]: ...
+    @overload
+    def walk(self, kind: type[N], /) -> Iterator[tuple[Path, N]]: ...
+    @overload
+    def walk(self, kind: type[N], other: type[M], /) -> Iterator[tuple[Path, N | M]]: ...
+    @overload
+    def walk(self, kind: type[N], other: type[M], third: type[K], /) -> Iterator[tuple[Path, N | M | K]]: ...
     @overload
     def walk(self, *kinds: type[N]) -> Iterator[tuple[Path, N]]: ...
     def walk(self, *kinds: type[ast.AST]) -> Iterator[tuple[Path, ast.AST]]:
