@@ -160,9 +160,9 @@ def jacrev(func: Function, argnums: Any = 0, has_aux: bool = False, **options: A
         ins = leaves(x)
 
         def rows(y: torch.Tensor) -> Any:
-            basis = torch.eye(y.numel(), dtype=y.dtype, device=y.device).reshape(-1, *y.shape)
+            basis = torch.eye(y.numel(), dtype=y.dtype, device=y.device).reshape((-1, *y.shape))
             pulled = [_pull([y], ins, [one]) for one in basis]
-            stacked = [torch.stack(column).reshape(*y.shape, *i.shape) for column, i in zip(zip(*pulled), ins)]
+            stacked = [torch.stack(column).reshape((*y.shape, *i.shape)) for column, i in zip(zip(*pulled), ins)]
             return _rebuild(x, stacked)
 
         return _release(with_aux(tree_map(rows, out), aux), ins)
