@@ -75,10 +75,8 @@ def _attribute(module: Any, name: str, default: Any) -> Any:
     value = getattr(module, name, _MISSING)
     if name == "bias" and isinstance(default, bool) and not isinstance(value, bool) and value is not _MISSING:
         return value is not None
-    if isinstance(value, (tuple, list)) and value and all(v == value[0] for v in value):
-        if default is _MISSING or not isinstance(default, (tuple, list)):
-            return value[0]
-    return value
+    uniform = isinstance(value, (tuple, list)) and bool(value) and all(v == value[0] for v in value)
+    return value[0] if uniform and not isinstance(default, (tuple, list)) else value
 
 
 def _text(value: Any, source_text: Callable[[Any], Optional[str]]) -> Optional[str]:
