@@ -25,17 +25,20 @@ from shrinkrepro_strategies.blocks import (
 )
 from shrinkrepro_strategies.turns import one_turn, unroll_comprehension, unroll_loop
 
+_BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 _BRANCHING = (ast.If, ast.Try, ast.While, ast.With)
 
 
+def _maybe_taken(body: Sequence[ast.stmt], facts: Facts) -> bool:
+    return any_reached(body, facts) or leaves_nothing(body)
+
+
 def straighten(body: Sequence[ast.stmt], facts: Facts, *, blocks: bool) -> list[ast.stmt]:
-    """``body`` with every ``if`` replaced by the branches that were taken; with ``blocks`` also ``try`` and ``with``."""
+    """``body`` with the branches that were taken for every ``if``; with ``blocks`` without ``try`` and ``with`` too."""
     result: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.If):
-            sides = [
-                b for b in (statement.body, statement.orelse) if b and (any_reached(b, facts) or leaves_nothing(b))
-            ]
+            sides = [b for b in (statement.body, statement.orelse) if b and _maybe_taken(b, facts)]
             if len(sides) < 2:
                 result.extend(straighten(sides[0], facts, blocks=blocks) if sides else [])
                 continue
@@ -82,9 +85,9 @@ def unwrap_block(program: Program, facts: Facts) -> Iterator[Edit]:
     The branch that was taken comes first; ``else``, handlers and ``finally`` follow, then the same with the
     value of ``with e as x`` assigned.
     """
-    for path, node in program.walk(
-        ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match
-    ):
+    for path, node in program.walk(ast.stmt):
+        if not isinstance(node, _BLOCKS):
+            continue
         bodies: list[list[ast.stmt]] = [getattr(node, "body", [])]
         if isinstance(node, ast.For | ast.AsyncFor | ast.While):
             bodies = [without_jumps(node.body)]
@@ -94,8 +97,8 @@ def unwrap_block(program: Program, facts: Facts) -> Iterator[Edit]:
             bodies = [[*node.body, *node.orelse, *node.finalbody], node.body, *(h.body for h in node.handlers)]
             if node.finalbody:
                 bodies.append(node.finalbody)
-        elif getattr(node, "orelse", None):
-            bodies.append(node.orelse)  # type: ignore[union-attr]
+        elif isinstance(node, ast.If | ast.For | ast.AsyncFor | ast.While) and node.orelse:
+            bodies.append(node.orelse)
         if facts.known:
             bodies.sort(key=lambda body: not any_reached(body, facts))
         texts = dict.fromkeys(block_text(body) for body in bodies)
@@ -205,7 +208,9 @@ def unroll_comprehensions(program: Program, facts: Facts) -> Iterator[Edit]:
 
     Example: ``[f(x) for x in xs]`` -> ``[f(xs[0])]`` -> ``f(xs[0])``.
     """
-    for path, node in program.walk(*COMPREHENSIONS, ast.DictComp):
+    for path, node in program.walk(ast.expr):
+        if not isinstance(node, COMPREHENSIONS):
+            continue
         for i, generator in enumerate(node.generators):
             yield from (delete((*path, "generators", i, "ifs", k)) for k in range(len(generator.ifs)))
             if len(node.generators) > 1:
@@ -229,8 +234,7 @@ def return_for_yield(program: Program, facts: Facts) -> Iterator[Edit]:
         if len(yields) != 1 or program.enclosing(yields[0][0], *DEFINITIONS) != (path, node):
             continue
         at, statement = yields[0]
-        assert isinstance(statement.value, ast.Yield) and statement.value.value is not None
-        value = source_of(statement.value.value)
+        value = source_of(statement.value).removeprefix("(yield ").removesuffix(")")
         changes = [replace(at, f"return {value}")]
         unwrapped = program.parent(at)
         if isinstance(unwrapped[1], ast.While | ast.For) and unwrapped[0][: len(path)] == path:

@@ -16,6 +16,7 @@ from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.blocks import DEFINITIONS, is_target, like, names_read
 
 _LARGE = 300  # tokens from which on only alike parts are proposed
+_PLURAL = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BoolOp, ast.Compare)
 _SCOPED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -111,7 +112,7 @@ def hoist_alike(program: Program, facts: Facts) -> Iterator[Edit]:
             stack.extend(parts(program, at, part))
         if found:
             smallest = min(found, key=lambda item: program.size(item[0]))
-            for at, part in dict((smallest, found[0])).items():
+            for part in dict((smallest, found[0])).values():
                 yield replace(path, source_of(part))
 
 
@@ -176,8 +177,8 @@ def drop_argument(program: Program, facts: Facts) -> Iterator[Edit]:
 @strategy("drop-element", tier=Tier.FINE, independent=True)
 def drop_element(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete elements of lists, tuples, sets and dicts, operands of ``and``, members of a chain of comparisons."""
-    for path, node in program.walk(ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BoolOp, ast.Compare):
-        if is_target(program, path):
+    for path, node in program.walk(ast.expr):
+        if not isinstance(node, _PLURAL) or is_target(program, path):
             continue
         if isinstance(node, ast.Dict | ast.BoolOp):
             field, count = "values", len(node.values)
@@ -253,14 +254,14 @@ def drop_lambda(program: Program, facts: Facts) -> Iterator[Edit]:
         body = node.body
         own = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
         if isinstance(body, ast.Call) and body.args and not set(own) & names_read(body.func):
-            same = [source_of(a) for a in body.args] == own
             yield replace(path, source_of(body.func))
-            if not same and len(own) == 1 and isinstance(body.func, ast.Attribute):
-                continue
-        if isinstance(body, ast.Call) and isinstance(body.func, ast.Attribute) and own:
-            # a method of the first parameter is a function of its class
-            if source_of(body.func.value) == own[0]:
-                yield replace(path, f"torch.{body.func.attr}", ("import torch",))
+        if (
+            isinstance(body, ast.Call)
+            and isinstance(body.func, ast.Attribute)
+            and own[:1] == [source_of(body.func.value)]
+        ):
+            # many methods of the first parameter are functions of the library too
+            yield replace(path, f"torch.{body.func.attr}", ("import torch",))
 
 
 @strategy("blank-text", tier=Tier.FINE)

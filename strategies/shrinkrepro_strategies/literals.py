@@ -21,9 +21,9 @@ T = TypeVar("T", int, float, str)
 
 def _constants(program: Program, kind: type[T]) -> Iterator[tuple[Path, T]]:
     for path, node in program.walk(ast.Constant):
-        if type(node.value) is kind and not is_docstring(program.parent(path)[1]):
-            if not isinstance(program.parent(path)[1], ast.JoinedStr | ast.FormattedValue):
-                yield path, node.value
+        holder = program.parent(path)[1]
+        if type(node.value) is kind and not is_docstring(holder) and not isinstance(holder, ast.JoinedStr):
+            yield path, node.value
 
 
 def _groups(found: list[tuple[Path, T]]) -> dict[T, list[Path]]:
@@ -94,7 +94,9 @@ def plainer_text(program: Program, facts: Facts) -> Iterator[Edit]:
 @strategy("shorten-data", tier=Tier.MEDIUM, independent=True)
 def shorten_data(program: Program, facts: Facts) -> Iterator[Edit]:
     """Keep one, two or half of the elements of a long list, tuple, set or dict of literals, or of a long text."""
-    for path, node in program.walk(ast.List, ast.Tuple, ast.Set, ast.Dict):
+    for path, node in program.walk(ast.expr):
+        if not isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+            continue
         field, count = ("values", len(node.values)) if isinstance(node, ast.Dict) else ("elts", len(node.elts))
         if count > 4 and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             for keep in dict.fromkeys((1, 2, count // 2)):
