@@ -24,8 +24,8 @@ from shrinkrepro.session.request import AlsoFound, Counts, Progress
 from shrinkrepro.workers.pool import Pool
 
 SLOWEST = 60.0  # seconds; no candidate runs longer, whatever the original took
-SLACK = 1.0  # seconds beyond a multiple of the current program's time: a busy machine is no hang
-PATIENCE = 4.0  # times the current program's own time
+SLACK = 0.7  # seconds beyond a multiple of the current program's time: a busy machine is no hang
+PATIENCE = 2.5  # times the current program's own time; a simpler program is seldom slower
 
 
 class BudgetSpent(Exception):
