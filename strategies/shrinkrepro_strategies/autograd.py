@@ -1,0 +1,359 @@
+"""autograd.Function and its relatives as units: methods, context, inputs and outputs that belong together.
+
+Decision: what one method saves another reads, so a change of the one is a change of the other in the same edit;
+bodies are replaced whole by the smallest ones that keep the method's form.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.slices import Slicer
+
+_METHODS = ("forward", "setup_context", "backward", "jvp", "vmap", "vjp")
+_CONTEXTS = ("torch.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast", "torch.cuda.amp.autocast")
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A user's subclass of autograd.Function."""
+
+    path: Path
+    node: ast.ClassDef
+    methods: dict[str, tuple[Path, ast.FunctionDef]]
+
+
+def _functions(program: Program) -> Iterator[_Function]:
+    for path, node in program.walk(ast.ClassDef):
+        names = [calls.library_name(program, (*path, "bases", i)) or "" for i in range(len(node.bases))]
+        if any(name.startswith("torch.autograd.") and name.endswith("Function") for name in names):
+            methods = {
+                s.name: ((*path, "body", i), s) for i, s in enumerate(node.body) if isinstance(s, ast.FunctionDef)
+            }
+            yield _Function(path, node, methods)
+
+
+@strategy("drop-function-method", tier=Tier.COARSE)
+def drop_function_method(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Drop methods of an autograd.Function, with what setup_context saved for them.
+
+    One method; all but one; generate_vmap_rule for a vmap method.
+    """
+    slicer = Slicer(program)
+    for function in _functions(program):
+        optional = [name for name in ("backward", "jvp", "vmap", "vjp") if name in function.methods]
+        for name in optional:
+            others = [function.methods[n][0] for n in optional if n != name]
+            if len(others) > 1:
+                yield Edit(slicer.with_dead(*map(Change, others)))
+        if len(optional) > 1:
+            yield Edit(slicer.with_dead(*(Change(function.methods[n][0]) for n in optional)))
+        for name in optional:
+            path, _ = function.methods[name]
+            yield Edit(slicer.with_dead(Change(path)))
+            if name == "vmap":
+                yield Edit((Change(path, "generate_vmap_rule = True"),))
+
+
+def _parameters(node: ast.FunctionDef) -> list[str]:
+    return [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+
+
+@strategy("plain-function-body", tier=Tier.MEDIUM)
+def plain_function_body(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the smallest body for a method of an autograd.Function.
+
+    forward: ``return x``, ``x.clone()``, ``x.view_as(x)``; setup_context: ``pass``, save the input or the output;
+    backward and jvp: ``return g``. Also all of them at once.
+    """
+    slicer = Slicer(program)
+    for function in _functions(program):
+        everything: list[Change] = []
+        for name, (path, node) in function.methods.items():
+            bodies = list(_bodies(program, name, node))
+            if bodies:
+                everything.extend(_body(path, node, bodies[0]))
+            for body in bodies:
+                if body != _body_text(program, node):
+                    yield Edit(slicer.with_dead(*_body(path, node, body)))
+        if len(function.methods) > 1:
+            yield Edit(tuple(everything))
+
+
+def _body_text(program: Program, node: ast.FunctionDef) -> str:
+    return "\n".join(map(program.text, node.body))
+
+
+def _body(path: Path, node: ast.FunctionDef, text: str) -> tuple[Change, ...]:
+    rest = tuple(Change((*path, "body", i)) for i in range(1, len(node.body)))
+    return (Change((*path, "body", 0), text), *rest)
+
+
+def _bodies(program: Program, name: str, node: ast.FunctionDef) -> Iterator[str]:
+    names = _parameters(node)
+    if name == "setup_context" and len(names) == 3:
+        context, inputs, output = names
+        yield "pass"
+        yield f"{context}.save_for_backward({output})"
+        yield f"{context}.save_for_backward(*{inputs})"
+        yield f"{context}.save_for_forward(*{inputs})"
+        yield f"{context}.mark_dirty(*{inputs})"
+        return
+    old_style = name == "forward" and names[:1] in (["ctx"], ["self"], ["context"])
+    values = names if name == "forward" and not old_style else names[1:]
+    if name == "vmap" or not values:
+        return
+    outputs = _outputs(node)
+    first = values[0]
+    if name == "forward":
+        if outputs > 1:
+            yield "return " + ", ".join([first] * outputs)
+        yield f"return {first}"
+        yield f"return {first}.clone()"
+        yield f"return {first}.view_as({first})"
+    elif name in ("backward", "jvp"):
+        if outputs > 1:
+            yield "return " + ", ".join([first] + ["None"] * (outputs - 1))
+        yield f"return {first}"
+        yield f"return 2 * {first}"
+        if name == "jvp":
+            yield f"return {first}.clone()"
+
+
+def _outputs(node: ast.FunctionDef) -> int:
+    """How many values the method's last return gives."""
+    for statement in reversed(node.body):
+        if isinstance(statement, ast.Return):
+            return len(statement.value.elts) if isinstance(statement.value, ast.Tuple) else 1
+    return 1
+
+
+@strategy("drop-function-input", tier=Tier.MEDIUM)
+def drop_function_input(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Drop an input of an autograd.Function from forward, apply, jvp and the gradients that backward returns.
+
+    Uses of the dropped parameter in forward become the argument of the only apply where that can be read there,
+    and else the first parameter.
+    """
+    for function in _functions(program):
+        if "forward" not in function.methods:
+            continue
+        path, forward = function.methods["forward"]
+        names = _parameters(forward)
+        skip = 0 if "setup_context" in function.methods else 1
+        applies = [p for p, _ in _applies(program, function)]
+        for index in range(skip, len(names)):
+            if len(names) - skip < 2:
+                break
+            number = index - skip
+            changes = [Change((*path, "args", "args", index))]
+            changes.extend(_defaulted(program, path, forward, index, names, skip))
+            for apply in applies:
+                call = program.node(apply)
+                assert isinstance(call, ast.Call)
+                if number < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
+                    changes.append(Change((*apply, "args", number)))
+            changes.extend(_gradient_dropped(function, number, len(names) - skip))
+            changes.extend(_unpacking_dropped(function, number, len(names) - skip))
+            yield Edit(tuple(changes))
+
+
+def _defaulted(
+    program: Program, path: Path, forward: ast.FunctionDef, index: int, names: list[str], skip: int
+) -> Iterator[Change]:
+    """The uses of the dropped parameter read the first of those that stay."""
+    stays = next(n for k, n in enumerate(names) if k >= skip and k != index)
+    for use in program.scopes.uses_of((*path, "args", "args", index)):
+        yield Change(use, stays)
+
+
+def _applies(program: Program, function: _Function) -> Iterator[tuple[Path, ast.Call]]:
+    for use in program.scopes.uses_of(function.path):
+        up, parent = program.parent(use)
+        if isinstance(parent, ast.Attribute) and parent.attr == "apply":
+            top, call = program.parent(up)
+            if isinstance(call, ast.Call) and up[-1] == "func":
+                yield top, call
+
+
+def _gradient_dropped(function: _Function, number: int, count: int) -> Iterator[Change]:
+    """backward returns one gradient less, jvp takes one tangent less."""
+    if "backward" in function.methods:
+        path, node = function.methods["backward"]
+        for i, statement in enumerate(node.body):
+            value = statement.value if isinstance(statement, ast.Return) else None
+            if isinstance(value, ast.Tuple) and len(value.elts) == count:
+                at: Path = (*path, "body", i, "value")
+                if count == 2:
+                    yield Change(at, ast.unparse(value.elts[1 - number]))
+                else:
+                    yield Change((*at, "elts", number))
+    if "jvp" in function.methods:
+        path, node = function.methods["jvp"]
+        if len(node.args.args) == count + 1:
+            yield Change((*path, "args", "args", number + 1))
+
+
+def _unpacking_dropped(function: _Function, number: int, count: int) -> Iterator[Change]:
+    """``x, n = inputs`` of setup_context has one target less."""
+    if "setup_context" not in function.methods:
+        return
+    path, node = function.methods["setup_context"]
+    names = _parameters(node)
+    for i, statement in enumerate(node.body):
+        if not isinstance(statement, ast.Assign) or len(names) != 3:
+            continue
+        target = statement.targets[0]
+        if (
+            isinstance(statement.value, ast.Name)
+            and statement.value.id == names[1]
+            and isinstance(target, ast.Tuple)
+            and len(target.elts) == count
+        ):
+            yield Change((*path, "body", i, "targets", 0, "elts", number))
+
+
+@strategy("drop-function-output", tier=Tier.MEDIUM)
+def drop_function_output(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Drop an output of an autograd.Function from forward, setup_context, backward, jvp and what unpacks apply."""
+    for function in _functions(program):
+        if "forward" not in function.methods:
+            continue
+        path, forward = function.methods["forward"]
+        count = _outputs(forward)
+        for number in range(count if count > 1 else 0):
+            changes = list(_returned_less(path, forward, number, count))
+            if "backward" in function.methods:
+                at, node = function.methods["backward"]
+                if len(node.args.args) == count + 1:
+                    changes.append(Change((*at, "args", "args", number + 1)))
+                    stays = node.args.args[1 if number else 2].arg
+                    changes.extend(
+                        Change(use, stays) for use in program.scopes.uses_of((*at, "args", "args", number + 1))
+                    )
+            if "jvp" in function.methods:
+                changes.extend(_returned_less(*function.methods["jvp"], number, count))
+            if "setup_context" in function.methods:
+                at, node = function.methods["setup_context"]
+                changes.extend(_targets_less(at, node.body, node.args.args[-1].arg, number, count))
+            for apply, _ in _applies(program, function):
+                where, statement = program.statement_of(apply)
+                if isinstance(statement, ast.Assign) and apply == (*where, "value"):
+                    target = statement.targets[0]
+                    if isinstance(target, ast.Tuple) and len(target.elts) == count:
+                        changes.append(_less((*where, "targets", 0), target, number))
+            yield Edit(tuple(changes))
+
+
+def _returned_less(path: Path, node: ast.FunctionDef, number: int, count: int) -> Iterator[Change]:
+    for i, statement in enumerate(node.body):
+        value = statement.value if isinstance(statement, ast.Return) else None
+        if isinstance(value, ast.Tuple) and len(value.elts) == count:
+            yield _less((*path, "body", i, "value"), value, number)
+
+
+def _targets_less(path: Path, body: list[ast.stmt], name: str, number: int, count: int) -> Iterator[Change]:
+    for i, statement in enumerate(body):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name) and statement.value.id == name:
+            target = statement.targets[0]
+            if isinstance(target, ast.Tuple) and len(target.elts) == count:
+                yield _less((*path, "body", i, "targets", 0), target, number)
+
+
+def _less(path: Path, value: ast.Tuple, number: int) -> Change:
+    if len(value.elts) == 2:
+        return Change(path, ast.unparse(value.elts[1 - number]))
+    return Change((*path, "elts", number))
+
+
+@strategy("drop-context-field", tier=Tier.MEDIUM)
+def drop_context_field(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Drop what a Function saves on ctx: a field with its loads' statements, a saved tensor with its unpacking."""
+    for function in _functions(program):
+        stores: dict[str, list[Path]] = {}
+        loads: dict[str, list[Path]] = {}
+        for _path, node in function.methods.values():
+            for below in ast.walk(node):
+                if not isinstance(below, ast.Attribute) or not isinstance(below.value, ast.Name):
+                    continue
+                if below.value.id not in _parameters(node)[:1]:
+                    continue
+                where = stores if isinstance(below.ctx, ast.Store) else loads
+                where.setdefault(below.attr, []).append(program.statement_of(program.paths[id(below)])[0])
+        for name, places in {**{"save_for_backward": [], "save_for_forward": []}, **stores}.items():
+            users = loads.get(name, [])
+            if name.startswith("save_for"):
+                users = [*users, *loads.get("saved_tensors", [])] if users else []
+            paths = list(dict.fromkeys([*places, *users]))
+            if paths:
+                yield Edit(tuple(Change(p) for p in paths))
+
+
+@strategy("plain-custom-op", tier=Tier.MEDIUM)
+def plain_custom_op(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Reduce a torch.library.custom_op: registrations go, the body becomes ``return x.clone()``, one input stays.
+
+    The annotations that torch derives the schema from come back where they were lost.
+    """
+    torch, imports = calls.torch_spelling(program)
+    slicer = Slicer(program)
+    for path, node in program.walk(ast.FunctionDef):
+        for i, decorator in enumerate(node.decorator_list):
+            target: Path = (*path, "decorator_list", i)
+            if isinstance(decorator, ast.Call):
+                target = (*target, "func")
+            if calls.library_name(program, target) not in ("torch.library.custom_op", "torch.library.triton_op"):
+                continue
+            users = [program.statement_of(use)[0] for use in program.scopes.uses_of(path)]
+            registrations = [p for p in dict.fromkeys(users) if _registers(program, p, node.name)]
+            for registration in registrations:
+                yield Edit(slicer.with_dead(Change(registration)))
+            if len(registrations) > 1:
+                yield Edit(slicer.with_dead(*map(Change, registrations)))
+            names = _parameters(node)
+            if not names:
+                continue
+            head = ast.unparse(decorator)
+            signature = f"{node.name}({names[0]}: {torch}.Tensor) -> {torch}.Tensor"
+            plain = f"@{head}\ndef {signature}:\n    return {names[0]}.clone()"
+            changes = [Change(path, plain)]
+            for use in program.scopes.uses_of(path):
+                up, call = program.parent(use)
+                if isinstance(call, ast.Call) and use[-1] == "func":
+                    changes.extend(Change((*up, "args", k)) for k in range(1, len(call.args)))
+                    changes.extend(Change((*up, "keywords", k)) for k in range(len(call.keywords)))
+            yield Edit(slicer.with_dead(*changes), imports)
+            yield Edit((changes[0],), imports)
+            yield Edit(_body(path, node, f"return {names[0]}.clone()"))
+
+
+def _registers(program: Program, path: Path, name: str) -> bool:
+    """Whether the statement at ``path`` only registers something for the op called ``name``."""
+    statement = program.node(path)
+    if isinstance(statement, ast.FunctionDef):
+        return any(
+            isinstance(n, ast.Attribute) and n.attr.startswith("register") and ast.unparse(n.value) == name
+            for d in statement.decorator_list
+            for n in ast.walk(d)
+        )
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        func = statement.value.func
+        return isinstance(func, ast.Attribute) and func.attr.startswith("register")
+    return False
+
+
+STRATEGIES = (
+    drop_function_method,
+    plain_function_body,
+    drop_function_input,
+    drop_function_output,
+    drop_context_field,
+    plain_custom_op,
+)

@@ -1,0 +1,89 @@
+"""Shapes: sizes that must agree shrink together.
+
+Decision: integer literals of one value are taken for one size, because a size that is written in several places is
+written with the same number; facts tell which numbers are dimensions of tensors. Small distinct numbers come first:
+size 1 broadcasts and 0 is empty, both are special.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.strategy import Tier, strategy
+
+_SMALL = (2, 3, 5, 7, 11, 13, 4, 6, 8, 9, 10)
+_LARGEST = 1 << 24  # a larger number is no size
+
+
+def _sizes(program: Program, facts: Facts) -> dict[int, list[Path]]:
+    """The paths of the integer literals above one, by value; only dimensions of tensors, if facts tell."""
+    seen: set[int] = set()
+    for fact in facts.items().values():
+        if fact.kind == "tensor":
+            seen.update(fact.shape)
+    found: dict[int, list[Path]] = {}
+    for path, node in program.walk(ast.Constant):
+        if type(node.value) is int and 1 < node.value < _LARGEST:
+            found.setdefault(node.value, []).append(path)
+    if not seen:
+        return found
+    related = {v for v in found if v in seen or any(s and (s % v == 0 or v % s == 0) for s in seen if s > 1)}
+    return {value: paths for value, paths in found.items() if value in related}
+
+
+def _set(paths: list[Path], value: int) -> tuple[Change, ...]:
+    return tuple(Change(path, str(value)) for path in paths)
+
+
+@strategy("shrink-sizes-together", tier=Tier.MEDIUM)
+def shrink_sizes_together(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Shrink all sizes at once: to small distinct numbers, to 2, to 1."""
+    sizes = _sizes(program, facts)
+    if not sizes:
+        return
+    ordered = sorted(sizes)
+    yield Edit(tuple(c for v in ordered for c in _set(sizes[v], 1)))
+    distinct = {v: min(v, _SMALL[i]) if i < len(_SMALL) else v for i, v in enumerate(ordered)}
+    for assignment in ({v: min(2, v) for v in ordered}, distinct):
+        changes = tuple(c for v in ordered if assignment[v] != v for c in _set(sizes[v], assignment[v]))
+        if changes:
+            yield Edit(changes)
+
+
+@strategy("shrink-size", tier=Tier.FINE, independent=True)
+def shrink_size(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Shrink one size wherever it is written: to 1, to 2, to 3, to 0.
+
+    Where one value is written in several places, in all of them.
+    """
+    for value, paths in sorted(_sizes(program, facts).items(), reverse=True):
+        for smaller in (1, 2, 3, 0):
+            if smaller < value:
+                yield Edit(_set(paths, smaller))
+
+
+@strategy("equal-sizes", tier=Tier.FINE)
+def equal_sizes(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Make two sizes one: the larger takes the value of the smaller, everywhere."""
+    sizes = _sizes(program, facts)
+    ordered = sorted(sizes)
+    for small, large in itertools.pairwise(ordered):
+        yield Edit(_set(sizes[large], small))
+
+
+@strategy("neighbouring-sizes", tier=Tier.FINE)
+def neighbouring_sizes(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Shrink a pair of neighbouring sizes together where each alone would not fit: both to 1, both to 2."""
+    sizes = sorted(_sizes(program, facts).items())
+    for (small, first), (large, second) in itertools.pairwise(sizes):
+        for value in (1, 2):
+            if value < small or value < large:
+                yield Edit((*_set(first, value), *_set(second, value)))
+
+
+STRATEGIES = (shrink_sizes_together, shrink_size, equal_sizes, neighbouring_sizes)

@@ -1,0 +1,126 @@
+"""Transformed functions: what is handed to a transform, down to the bare operation that fails.
+
+Decision: what was being evaluated when it failed (it has no fact) is what may stand for the whole function; nothing
+else is tried.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.slices import Slicer
+
+
+@strategy("eta-reduce", tier=Tier.MEDIUM)
+def eta_reduce(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the function for a lambda or a one-line def that only calls it.
+
+    ``vmap(lambda x: torch.sin(x))`` -> ``vmap(torch.sin)``; also where the call has further arguments, or is one
+    among several.
+    """
+    slicer = Slicer(program)
+    for path, node in program.walk(ast.Lambda):
+        if isinstance(node.body, ast.Call) and _passes_on(node.body, node.args):
+            yield Edit((Change(path, program.text(node.body.func)),))
+    for path, definition in program.walk(ast.FunctionDef):
+        last = definition.body[-1]
+        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Call) or len(definition.body) > 1:
+            continue
+        func = program.text(last.value.func)
+        uses = program.scopes.uses_of(path)
+        inner = program.scopes.names_in(path)
+        if not uses or inner & {n.id for n in ast.walk(last.value.func) if isinstance(n, ast.Name)}:
+            continue
+        if any(not _same_meaning(program, (*path, "body", 0), use, last.value.func) for use in uses):
+            continue
+        if _passes_on(last.value, definition.args):
+            yield Edit((*(Change(use, func) for use in uses), Change(path)))
+    for path, call in program.walk(ast.Call):
+        if calls.callee(program, path) == "functools.partial" and call.args:
+            yield Edit(slicer.with_dead(Change(path, program.text(call.args[0]))))
+
+
+def _same_meaning(program: Program, here: Path, there: Path, expression: ast.expr) -> bool:
+    names = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
+    return all(program.scopes.lookup(here, name) == program.scopes.lookup(there, name) for name in names)
+
+
+def _passes_on(call: ast.Call, parameters: ast.arguments) -> bool:
+    names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+    given = [a.id for a in call.args if isinstance(a, ast.Name)]
+    return bool(names) and given == names and len(given) == len(call.args) and not call.keywords
+
+
+@strategy("function-for-transformed", tier=Tier.MEDIUM)
+def function_for_transformed(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a function that was running when it failed for the one that is transformed.
+
+    ``vmap(f)(x)`` -> ``vmap(torch.op)(x)`` where ``f`` reached ``torch.op``; ``float``, ``bool`` and ``int`` for
+    ``.item()`` and tests. Only what was being evaluated at the failure is tried, if facts tell it.
+    """
+    slicer = Slicer(program)
+    running = list(dict.fromkeys(_running(program, facts)))
+    for path, node, _ in calls.transform_calls(program):
+        if not node.args or "decorator_list" in path:
+            continue
+        old = program.text(node.args[0])
+        within = None if facts.known else _definition(program, (*path, "args", 0))
+        for text, source in running:
+            if text == old or (source[: len(path)] == path and len(source) <= len(path) + 2):
+                continue
+            if within is not None and source[: len(within)] != within:
+                continue
+            here = (*path, "args", 0)
+            if not _same_meaning(program, source, here, ast.parse(text, mode="eval").body):
+                continue
+            changes = slicer.with_dead(Change(here, text))
+            if slicer.gain(changes) > 0:
+                yield Edit(changes)
+
+
+def _definition(program: Program, path: Path) -> Path:
+    """Path of the def that the name at ``path`` means; ``path`` itself for a lambda and all else."""
+    node = program.node(path)
+    binding = program.scopes.binding(path) if isinstance(node, ast.Name) else None
+    places = program.scopes.definitions.get(binding, []) if binding is not None else []
+    return places[0] if len(places) == 1 else path
+
+
+def _running(program: Program, facts: Facts) -> Iterator[tuple[str, Path]]:
+    """Functions of one tensor that may be where it failed: (text, path of the place)."""
+    for path, node in reversed(list(program.walk(ast.Call, ast.If, ast.IfExp, ast.While))):
+        if facts.known:
+            _, statement = program.statement_of(path)
+            if facts.of(path) is not None or not facts.ran(statement):
+                continue
+        if program.enclosing(path, ast.FunctionDef, ast.Lambda) is None:
+            continue
+        if not isinstance(node, ast.Call):
+            yield "bool", path
+            continue
+        func = node.func
+        if isinstance(func, ast.Name) and func.id in ("float", "int", "bool"):
+            yield func.id, path
+        elif isinstance(func, ast.Attribute) and func.attr in ("item", "tolist"):
+            yield "float", path
+        elif calls.library_name(program, (*path, "func")) is not None:
+            if calls.transform_name(calls.callee(program, path)) is None:
+                yield program.text(func), path
+        elif isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and facts.known:
+            torch, _ = calls.torch_spelling(program)
+            seen = facts.of((*path, "func", "value"))
+            if seen is not None and seen.kind == "tensor":
+                yield f"{torch}.{func.attr}", path
+            elif func.attr == "apply":
+                yield program.text(func), path
+        elif isinstance(func, ast.Name):
+            yield func.id, path
+
+
+STRATEGIES = (function_for_transformed, eta_reduce)

@@ -1,0 +1,207 @@
+"""Values for expressions: what an expression was seen to be, in the place of the code that computes it.
+
+Decision: a replacement takes with it, in the same edit, all that only fed the expression; so the largest producer
+goes first and one query cuts a whole pipeline away. Values come from the facts alone: without facts there are none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.facts import ExprFact, Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.slices import Slicer
+
+_CONSTRUCTORS = ("ones", "zeros", "tensor", "randn", "eye", "full", "arange", "rand")
+_LITERALS = (ast.Constant, ast.UnaryOp, ast.JoinedStr, ast.Lambda)
+
+
+@strategy("constant-for-expression", tier=Tier.COARSE, independent=True)
+def constant_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the constant that an expression was seen to be in its place.
+
+    One edit for every outermost such expression longer than its constant. Example: ``cfg.width * 2`` -> ``16``.
+    """
+    taken: set[Path] = set()
+    for path, node in program.walk(ast.expr):
+        fact = facts.of(path)
+        if fact is None or fact.kind != "const" or not _steady(fact) or isinstance(node, _LITERALS):
+            continue
+        if isinstance(node, ast.Name) or _inside(taken, path) or not _replaceable(program, path, node):
+            continue
+        text = sources(fact.value, most=1)
+        if text and len(text[0]) <= 40 and text[0] != program.text(node):
+            taken.add(path)
+            yield Edit((Change(path, text[0]),))
+
+
+@strategy("constant-for-name", tier=Tier.MEDIUM, independent=True)
+def constant_for_name(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the constant that a variable always was in the place of all its uses, and drop the variable."""
+    slicer = Slicer(program)
+    for uses in program.scopes.uses.values():
+        seen = [facts.of(use) for use in uses]
+        known = [f for f in seen if f is not None]
+        if not known or any(f.kind != "const" or not _steady(f) or f.value != known[0].value for f in known):
+            continue
+        text = sources(known[0].value, most=1)
+        if not text or len(text[0]) > 40:
+            continue
+        changes = slicer.with_dead(*(Change(use, text[0]) for use in uses))
+        if len(changes) > len(uses):
+            yield Edit(changes)
+
+
+@strategy("value-for-assignment", tier=Tier.COARSE)
+def value_for_assignment(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a small literal of the same shape and dtype for what is assigned or returned, and drop what fed it.
+
+    At most three edits a statement. Example: ``x = encoder(load(path))`` -> ``x = torch.ones(2, 3)``.
+    """
+    slicer = Slicer(program)
+    torch, imports = calls.torch_spelling(program)
+    for path, node in program.walk(ast.Assign, ast.AnnAssign, ast.Return):
+        value = getattr(node, "value", None)
+        at = (*path, "value")
+        fact = facts.of(at)
+        if value is None or fact is None or fact.kind == "const" or is_constructor(program, at):
+            continue
+        for text in sources(fact.value, torch, 3 if _steady(fact) else 1):
+            yield from _proposal(program, slicer, at, text, imports)
+    yield from _unpacked(program, facts, slicer, torch, imports)
+
+
+def _unpacked(program: Program, facts: Facts, slicer: Slicer, torch: str, imports: tuple[str, ...]) -> Iterator[Edit]:
+    """``x, y = big()`` -> one assignment for each name that is used, by the facts of its first use."""
+    for path, node in program.walk(ast.Assign):
+        target = node.targets[0]
+        if len(node.targets) != 1 or not isinstance(target, ast.Tuple | ast.List):
+            continue
+        lines: list[str] = []
+        for i, element in enumerate(target.elts):
+            if not isinstance(element, ast.Name):
+                break
+            uses = program.scopes.uses_of((*path, "targets", 0, "elts", i))
+            if not uses:
+                continue
+            fact = next((f for f in map(facts.of, uses) if f is not None), None)
+            text = sources(fact.value, torch, 1) if fact is not None else []
+            if not text:
+                break
+            lines.append(f"{element.id} = {text[0]}")
+        else:
+            yield Edit(slicer.with_dead(Change(path, "\n".join(lines))), imports)
+
+
+@strategy("value-for-argument", tier=Tier.MEDIUM)
+def value_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a small literal of the same shape and dtype for an argument, and drop what only fed it.
+
+    At most two edits an argument; only where the slice that goes is longer than the literal.
+    """
+    slicer = Slicer(program)
+    torch, imports = calls.torch_spelling(program)
+    for path, node in program.walk(ast.Call):
+        for at in [(*path, "args", i) for i in range(len(node.args))] + [
+            (*path, "keywords", i, "value") for i in range(len(node.keywords))
+        ]:
+            fact = facts.of(at)
+            if fact is None or fact.kind == "const" or is_constructor(program, at):
+                continue
+            for text in sources(fact.value, torch, 2 if _steady(fact) else 1):
+                yield from _proposal(program, slicer, at, text, imports)
+
+
+@strategy("value-for-expression", tier=Tier.MEDIUM)
+def value_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a small tensor (or a tuple of them) of the same shape and dtype for any expression.
+
+    One edit an expression, where it saves tokens. Example: ``(a @ b).tanh() + c`` -> ``torch.ones(2, 3) + c``.
+    """
+    slicer = Slicer(program)
+    torch, imports = calls.torch_spelling(program)
+    for path, node in program.walk(ast.expr):
+        fact = facts.of(path)
+        if fact is None or fact.kind not in ("tensor", "seq", "module", "dict") or is_constructor(program, path):
+            continue
+        _, parent = program.parent(path)
+        if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.Call) and path[-1] != "func":
+            continue  # an assignment's or an argument's, which the others propose
+        if not _replaceable(program, path, node):
+            continue
+        for text in sources(fact.value, torch, 1):
+            yield from _proposal(program, slicer, path, text, imports)
+
+
+@strategy("seen-value-for-statement", tier=Tier.FINE)
+def seen_value_for_statement(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put other literals of a fitting kind where the plainest one did not do: the call's argument or operand itself.
+
+    Tries every remaining spelling for arguments that are calls.
+    """
+    torch, imports = calls.torch_spelling(program)
+    for path, _node in program.walk(ast.Call, ast.BinOp, ast.Subscript):
+        fact = facts.of(path)
+        if fact is None or fact.kind != "tensor" or is_constructor(program, path):
+            continue
+        size = program.size(path)
+        for text in sources(fact.value, torch, 4)[1:]:
+            if len(text) // 3 < size * 2:
+                yield Edit((Change(path, text),), imports)
+
+
+def is_constructor(program: Program, path: Path) -> bool:
+    """Whether a tensor of constants already stands at ``path``, or something that is as plain."""
+    node = program.node(path)
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Tuple | ast.List):
+        field = "elts"
+        return all(is_constructor(program, (*path, field, i)) for i in range(len(node.elts)))
+    if not isinstance(node, ast.Call):
+        return False
+    full = calls.callee(program, path)
+    if full is None or not full.startswith("torch.") or full[len("torch.") :] not in _CONSTRUCTORS:
+        return False
+    return all(not isinstance(n, ast.Name) for a in node.args for n in ast.walk(a))
+
+
+def _proposal(program: Program, slicer: Slicer, path: Path, text: str, imports: tuple[str, ...]) -> Iterator[Edit]:
+    if text == program.text(program.node(path)):
+        return
+    changes = slicer.with_dead(Change(path, text))
+    if slicer.gain(changes) > 0:
+        yield Edit(changes, imports)
+
+
+def _steady(fact: ExprFact) -> bool:
+    return fact.same or fact.count <= 1
+
+
+def _inside(taken: set[Path], path: Path) -> bool:
+    return any(path[:k] in taken for k in range(len(path) - 1, 0, -1))
+
+
+def _replaceable(program: Program, path: Path, node: ast.expr) -> bool:
+    """No target, no statement of its own, no test whose constant would end the program's meaning."""
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    _, parent = program.parent(path)
+    if isinstance(parent, ast.Expr | ast.Starred | ast.FormattedValue | ast.Assert):
+        return False
+    return not (path[-1] in ("func", "annotation", "returns") or "decorator_list" in path[-2:])
+
+
+STRATEGIES = (
+    constant_for_expression,
+    constant_for_name,
+    value_for_assignment,
+    value_for_argument,
+    value_for_expression,
+    seen_value_for_statement,
+)

@@ -1,0 +1,110 @@
+"""autograd.Function as a unit: what is dropped in one method is dropped in the others."""
+
+from __future__ import annotations
+
+from shrinkrepro_strategies import autograd, wrappers
+
+from tests.helpers import candidates, normal
+
+FUNCTION = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x, n):
+        return (x * n, x)
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, n = inputs
+        y, same = output
+        ctx.n = n
+        ctx.save_for_backward(x)
+    @staticmethod
+    def backward(ctx, g, h):
+        x, = ctx.saved_tensors
+        return g * ctx.n, None
+    @staticmethod
+    def jvp(ctx, t, u):
+        return t, t
+a, b = F.apply(z, 3)
+"""
+
+
+def test_methods_go() -> None:
+    found = candidates(autograd.drop_function_method, FUNCTION)
+    assert any("def backward" not in text and "def jvp" not in text for text in found)
+    assert any("def backward" in text and "def jvp" not in text for text in found)
+
+
+def test_an_input_goes_everywhere() -> None:
+    found = candidates(autograd.drop_function_input, FUNCTION)
+    text = next(t for t in found if "def forward(x):" in t)
+    assert "F.apply(z)" in text
+    assert "return g * ctx.n\n" in text
+    assert "def jvp(ctx, t):" in text
+    assert "x, = inputs" in text
+
+
+def test_an_output_goes_everywhere() -> None:
+    found = candidates(autograd.drop_function_output, FUNCTION)
+    text = next(t for t in found if "return x * n\n" in t)
+    assert "y = output" in text
+    assert "def backward(ctx, g):" in text
+    assert "a = F.apply(z, 3)" in text
+
+
+def test_a_context_field_goes_with_its_users() -> None:
+    found = candidates(autograd.drop_context_field, FUNCTION)
+    assert any("ctx.n" not in text for text in found)
+    assert any("saved_tensors" not in text and "save_for_backward" not in text for text in found)
+
+
+def test_bodies_become_the_smallest() -> None:
+    found = candidates(autograd.plain_function_body, FUNCTION)
+    assert any("def setup_context(ctx, inputs, output):\n        pass" in text for text in found)
+    assert any("def forward(x, n):\n        return x.view_as(x)" in text for text in found)
+
+
+def test_other_classes_are_left_alone() -> None:
+    assert candidates(autograd.plain_function_body, "class F:\n    def forward(x):\n        return x + 1") == []
+
+
+def test_a_custom_op_gets_its_annotations_back() -> None:
+    source = """
+import torch
+@torch.library.custom_op('a::b', mutates_args=())
+def op(x, n):
+    return x * n
+@op.register_fake
+def _(x, n):
+    return x
+op(y, 2)
+"""
+    found = candidates(autograd.plain_custom_op, source)
+    assert any("register_fake" not in text for text in found)
+    assert any("def op(x: torch.Tensor) -> torch.Tensor:\n    return x.clone()" in t and "op(y)" in t for t in found)
+
+
+def test_wrappers_leave_what_they_wrap() -> None:
+    assert candidates(wrappers.unwrap_compile, "import torch\ng = torch.compile(f, fullgraph=True)") == [
+        normal("import torch\ng = f")
+    ]
+    assert candidates(wrappers.unwrap_compile, "import torch\n@torch.compile\ndef f(x):\n    return x") == [
+        normal("import torch\ndef f(x):\n    return x")
+    ]
+    source = "from torch.utils.checkpoint import checkpoint\ncheckpoint(f, x, use_reentrant=False)"
+    assert candidates(wrappers.unwrap_checkpoint, source) == [
+        normal("from torch.utils.checkpoint import checkpoint\nf(x)")
+    ]
+    assert normal("import torch\nf()") in candidates(
+        wrappers.unwrap_autocast, "import torch\nwith torch.autocast('cpu', dtype=d):\n    f()"
+    )
+
+
+def test_a_compile_becomes_plainer() -> None:
+    found = candidates(wrappers.plainer_compile, "import torch\ntorch.compile(f, backend='inductor', dynamic=True)")
+    assert normal("import torch\ntorch.compile(f, backend='eager')") in found
+
+
+def test_a_hook_goes_with_its_registration() -> None:
+    found = candidates(wrappers.drop_hook, "def h(g):\n    return g\nx.register_hook(h)\nf(x)")
+    assert found == [normal("f(x)")]

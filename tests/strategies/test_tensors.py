@@ -1,0 +1,59 @@
+"""Tensors: one property at a time goes to what torch takes by itself."""
+
+from __future__ import annotations
+
+from shrinkrepro_strategies import tensors
+
+from tests.helpers import candidates, normal
+
+
+def test_the_ladder_of_constructors() -> None:
+    found = candidates(tensors.plainer_tensor, "import torch\ntorch.randn(2, 3, generator=g)")
+    assert found[0] == normal("import torch\ntorch.ones(2, 3)")
+    assert candidates(tensors.plainer_tensor, "import torch\ntorch.zeros(2)") == []
+
+
+def test_dimensions_go_until_a_scalar_is_left() -> None:
+    found = candidates(tensors.fewer_dimensions, "import torch\ntorch.ones(2, 3)")
+    assert set(found) == {
+        normal("import torch\ntorch.tensor(1.0)"),
+        normal("import torch\ntorch.ones(3)"),
+        normal("import torch\ntorch.ones(2)"),
+    }
+
+
+def test_a_size_in_a_tuple_is_spelled_out() -> None:
+    found = candidates(tensors.fewer_dimensions, "import torch\ntorch.ones((2, 3), dtype=int)")
+    assert found[0] == normal("import torch\ntorch.ones(2, 3, dtype=int)")
+
+
+def test_conversions_give_their_tensor_back() -> None:
+    found = candidates(tensors.drop_conversion, "x = y.double().clone()")
+    assert set(found) == {normal("x = y.double()"), normal("x = y.clone()")}
+
+
+def test_a_library_function_is_no_conversion() -> None:
+    assert candidates(tensors.drop_conversion, "import torch\ntorch.clone(x)") == []
+
+
+def test_settings_go() -> None:
+    source = (
+        "import torch\ntorch.manual_seed(0)\ntorch.set_default_dtype(d)\ntorch.backends.mkldnn.enabled = False\nf()"
+    )
+    assert len(candidates(tensors.drop_setting, source)) == 3
+
+
+def test_grad_modes_are_unwrapped() -> None:
+    found = candidates(tensors.unwrap_grad_mode, "import torch\nwith torch.no_grad():\n    f()")
+    assert found == [normal("import torch\nf()")]
+
+
+def test_an_operation_becomes_its_operand_of_the_same_shape() -> None:
+    tensor = {"k": "tensor", "shape": [2], "dtype": "float32", "levels": 0, "values": None, "fill": None}
+
+    def fact(order: int) -> dict[str, object]:
+        return {"n": 1, "same": True, "v": tensor, "o": None, "t": order}
+
+    exprs = {"1:0:1:18:Call": fact(1), "1:0:1:11:Call": fact(2), "1:0:1:1:Name": fact(3)}
+    found = candidates(tensors.operand_for_operation, "x.sigmoid().tanh()", {"lines": {"1": 1}, "exprs": exprs})
+    assert set(found) == {normal("x"), normal("x.sigmoid()"), normal("x.tanh()")}
