@@ -14,7 +14,7 @@ from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies import calls
+from shrinkrepro_strategies import calls, wrappers
 from shrinkrepro_strategies.slices import Slicer
 
 _METHODS = ("forward", "setup_context", "backward", "jvp", "vmap", "vjp")
@@ -350,6 +350,7 @@ def _registers(program: Program, path: Path, name: str) -> bool:
 
 
 STRATEGIES = (
+    *wrappers.STRATEGIES,
     drop_function_method,
     plain_function_body,
     drop_function_input,
