@@ -88,11 +88,11 @@ def _rebuild(node: ast.AST, change: _Node) -> ast.AST:
         else:
             raise Inapplicable(f"nothing at {name!r}")
     lists = {k: v for k, v in change.children.items() if isinstance(k, str) and isinstance(getattr(node, k), list)}
-    if isinstance(node, ast.arguments):
+    if isinstance(node, ast.arguments) and isinstance(new, ast.arguments):
         _arguments(node, new, lists)
-    elif isinstance(node, ast.Dict):
+    elif isinstance(node, ast.Dict) and isinstance(new, ast.Dict):
         _dict(node, new, lists)
-    elif isinstance(node, ast.Compare):
+    elif isinstance(node, ast.Compare) and isinstance(new, ast.Compare):
         _compare(node, new, lists)
     else:
         for name, below in lists.items():

@@ -14,13 +14,14 @@ Wire form (made by ``target.observe``)::
 
 Descriptions (``"v"``), by ``"k"``:
 
-    const     {"k": "const", "r": source text}      None, bool, int, float, complex, short str and bytes, dtypes, slices, Size
+    const     {"k": "const", "r": source text}      None, numbers, short str and bytes, dtypes, devices, slices, Size
     tensor    {"k": "tensor", "shape": [..], "dtype": "float32", "device": "cpu", "grad": requires_grad,
                "layout": "strided", "contiguous": bool, "cls": "Tensor" | "Parameter" | .., "levels": wrapped how often,
                "values": flat list of at most 8 numbers or None, "fill": the one value that all elements have, or None}
     seq       {"k": "seq", "t": "tuple" | "list" | "set" | class name, "items": [descriptions, at most 8]}
     dict      {"k": "dict", "items": [[key, value], ..]}
-    module    {"k": "module", "cls": "torch.nn.modules.linear.Linear", "r": constructor text or None, "line": class line or None}
+    module    {"k": "module", "cls": "torch.nn.modules.linear.Linear", "r": constructor text or None,
+               "line": class line or None}
     function  {"k": "function", "name": "torch.sin" or own name, "line": its def's line in the program, or None}
     type      {"k": "type", "name": .., "line": class line or None}
     object    {"k": "object", "cls": qualified class name, "line": class line or None}

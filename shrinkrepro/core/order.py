@@ -15,16 +15,16 @@ Key = tuple[int, int, int, str]
 
 # Penalty of an attribute or name, for programs of the same number of tokens: the plainer spelling has less.
 NAMES = {
-    "zeros": 1, "ones": 2, "eye": 3, "full": 4, "tensor": 3, "arange": 5, "rand": 7, "randn": 8, "randint": 9, "empty": 10,
-    "zeros_like": 3, "ones_like": 4, "randn_like": 9, "rand_like": 9, "empty_like": 11,
-    "float64": 2, "double": 2, "float16": 3, "half": 3, "bfloat16": 3, "cfloat": 4, "complex64": 5, "complex128": 5, "cuda": 6,
-    "hessian": 40, "jacfwd": 22, "jacrev": 22, "vjp": 18, "jvp": 18, "grad": 12, "grad_and_value": 16, "vmap": 14,
-    "linearize": 24, "functionalize": 14, "compile": 20, "functional_call": 20, "stack_module_state": 10, "jacobian": 30,
-    "inductor": 6, "aot_eager": 4, "eager": 2,
+    "zeros": 1, "ones": 2, "eye": 3, "full": 4, "tensor": 3, "arange": 5, "rand": 7, "randn": 8, "randint": 9,
+    "empty": 10, "zeros_like": 3, "ones_like": 4, "randn_like": 9, "rand_like": 9, "empty_like": 11,
+    "float64": 2, "double": 2, "float16": 3, "half": 3, "bfloat16": 3, "cfloat": 4, "complex64": 5, "complex128": 5,
+    "cuda": 6, "hessian": 40, "jacfwd": 22, "jacrev": 22, "vjp": 18, "jvp": 18, "grad": 12, "grad_and_value": 16,
+    "vmap": 14, "linearize": 24, "functionalize": 14, "compile": 20, "functional_call": 20, "stack_module_state": 10,
+    "jacobian": 30, "inductor": 6, "aot_eager": 4, "eager": 2,
 }  # fmt: skip
 # Names that readers expect for a local thing.
 CONVENTIONAL = frozenset(
-    "x y z w f g h a b c d i j k n m p q r s t u v A B L Q W X Y fn net model loss out params".split()
+    [*"xyzwfghabcdijknmpqrstuvABLQWXY", "fn", "net", "model", "loss", "out", "params", "norm", "op", "self", "ctx"]
 )
 
 

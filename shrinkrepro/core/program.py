@@ -207,7 +207,7 @@ class Program:
 
 
 def _span(node: ast.AST) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    if not hasattr(node, "lineno"):
+    if not isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.ExceptHandler):
         parts = [p for child in ast.iter_child_nodes(node) for p in _span(child) if p is not None]
         return (min(parts), max(parts)) if parts else (None, None)
     first = (node.lineno, node.col_offset)

@@ -31,7 +31,7 @@ def load_strategies() -> tuple[Strategy, ...]:
             loaded = point.load()
         except Exception as error:  # any failure of foreign code at import, named and passed on
             raise UsageError(
-                f"the strategy plug-in {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}",
+                f"the strategy plug-in {point.name!r} ({point.value}) cannot be loaded: {error!r}",
                 "uninstall it, or set SHRINKREPRO_NO_PLUGINS=1",
             ) from error
         for strategy in loaded if isinstance(loaded, tuple) else (loaded,):

@@ -33,8 +33,8 @@ def search(
         size = n
         while size >= 2 and todo:
             groups = [tuple(todo[i : i + size]) for i in range(0, len(todo), size)]
-            for accepted, added in _windows(groups, accepted, probe):
-                taken = set(added)
+            for grown, added in _windows(groups, accepted, probe):
+                accepted, taken = grown, set(added)
                 todo = [i for i in todo if i not in taken]
                 yield accepted, added
             size = size // CHUNK_RATIO if size > CHUNK_RATIO else 1
@@ -55,7 +55,7 @@ def _windows(groups: Sequence[Group], accepted: Group, probe: Probe) -> Iterator
             continue
         window = FIRST_WINDOW if len(hits) * 2 < len(head) else window
         kept = _fold(hits, accepted, probe)
-        queue = hits[kept:] + queue if kept < len(hits) and kept > 1 else queue
+        queue = hits[kept:] + queue  # what did not fit with the others may still fit now
         added = tuple(i for group in hits[:kept] for i in group)
         accepted = accepted + added
         yield accepted, added

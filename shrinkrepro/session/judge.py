@@ -100,7 +100,11 @@ class SessionJudge:
             [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
             if execution.facts is None or execution.status == LOST:
                 continue
-            same = execution.status == OK if mode == OBSERVE_PRIMAL else self.oracle.judge(execution, program.source).interesting
+            same = (
+                execution.status == OK
+                if mode == OBSERVE_PRIMAL
+                else self.oracle.judge(execution, program.source).interesting
+            )
             if same:
                 return Facts(program.tree, execution.facts)
         return Facts.none()
@@ -197,5 +201,3 @@ def _controlled(execution: Execution, verdict: Verdict) -> Verdict:
 
 def _digest(source: str) -> bytes:
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).digest()
-
-

@@ -6,13 +6,13 @@ interpreter, the same failure in two warm servers, and whether the one-file form
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shrinkrepro.core.bundle import BundleError, bundle
+from shrinkrepro.core.local_modules import imported_names
 from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.oracle import Oracle
@@ -20,6 +20,7 @@ from shrinkrepro.oracles.signature import signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.fresh import run_fresh
+from shrinkrepro.workers.locate import LocalModules, locate
 from shrinkrepro.workers.pool import Pool, default_jobs
 from shrinkrepro.workers.spawn import SpawnPool
 from shrinkrepro.workers.target import Target
@@ -30,12 +31,10 @@ MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
 
 @dataclass(frozen=True)
 class Script:
-    """The program as the user gave it: its text, and the text of the local modules that it imports."""
+    """The program as the user gave it."""
 
     path: Path
     text: str
-    modules: dict[str, str]
-    packages: frozenset[str]
     package: str = ""  # its own package, when run with -m
 
 
@@ -44,13 +43,14 @@ class Original:
     """What is known of the original once it has run."""
 
     script: Script
+    local: LocalModules
     target: Target
     fresh: Execution
     oracle: Oracle
 
 
 def read_script(request: Request) -> Script:
-    """The script that ``request`` names, with its local modules.
+    """The script that ``request`` names.
 
     Raises:
         UsageError: it cannot be found or read.
@@ -68,11 +68,7 @@ def read_script(request: Request) -> Script:
         package = (request.module or "").rpartition(".")[0]
         if path.name == "__main__.py":
             package = request.module or ""
-    roots = [cwd] if request.module is not None else [path.parent]
-    modules: dict[str, str] = {}
-    packages: set[str] = set()
-    _collect(text, package, roots, modules, packages)
-    return Script(path, text, modules, frozenset(packages), package)
+    return Script(path, text, package)
 
 
 def _module_file(module: str, cwd: Path) -> Path:
@@ -83,61 +79,9 @@ def _module_file(module: str, cwd: Path) -> Path:
     raise UsageError(f"-m {module}: there is no such module in {cwd}", "name the folder it is in with --cwd DIR")
 
 
-def _collect(text: str, package: str, roots: list[Path], modules: dict[str, str], packages: set[str]) -> None:
-    """Read every module that ``text`` imports and that lies under ``roots``, and what those import."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return
-    for name in _imported(tree, package):
-        if name in modules:
-            continue
-        for root in roots:
-            base = root.joinpath(*name.split("."))
-            source, is_package = base.with_suffix(".py"), False
-            if (base / "__init__.py").is_file():
-                source, is_package = base / "__init__.py", True
-            if not source.is_file():
-                continue
-            try:
-                modules[name] = source.read_text(encoding="utf-8-sig")
-            except (OSError, UnicodeDecodeError):
-                continue
-            if is_package:
-                packages.add(name)
-            _collect(modules[name], name if is_package else name.rpartition(".")[0], roots, modules, packages)
-            break
-
-
-def _imported(tree: ast.Module, package: str) -> list[str]:
-    names: dict[str, None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                parts = alias.name.split(".")
-                names.update(dict.fromkeys(".".join(parts[:i]) for i in range(1, len(parts) + 1)))
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                up = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*up, *([node.module] if node.module else [])])
-            parts = base.split(".") if base else []
-            names.update(dict.fromkeys(".".join(parts[:i]) for i in range(1, len(parts) + 1)))
-            names.update(dict.fromkeys(f"{base}.{alias.name}" if base else alias.name for alias in node.names))
-    return list(names)
-
-
 def make_target(request: Request, script: Script) -> Target:
     """The target that ``request`` asks for."""
     cwd = (request.cwd or Path.cwd()).absolute()
-    libraries = sorted(
-        {
-            name
-            for text in (script.text, *script.modules.values())
-            for name in _imported(ast.parse(text), script.package)
-            if name.split(".")[0] not in {m.split(".")[0] for m in script.modules} and name.split(".")[0] != "__main__"
-        }
-    )
     return Target(
         python=request.python or sys.executable,
         script_path=script.path,
@@ -148,7 +92,6 @@ def make_target(request: Request, script: Script) -> Target:
         seed=request.seed,
         device=request.device,
         preload=request.preload.absolute() if request.preload else None,
-        modules=tuple(libraries),
     )
 
 
@@ -161,6 +104,8 @@ def run_original(request: Request, progress: Progress) -> Original:
     script = read_script(request)
     target = make_target(request, script)
     target.check()
+    local = locate(target, script.text, script.package)
+    target = replace(target, modules=_libraries(script, local))
     progress.phase("running the original in a fresh interpreter")
     fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
     if fresh.status == LOST:
@@ -173,7 +118,16 @@ def run_original(request: Request, progress: Progress) -> Original:
     early = before_torch(fresh)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
-    return Original(script, target, fresh, oracle)
+    return Original(script, local, target, fresh, oracle)
+
+
+def _libraries(script: Script, local: LocalModules) -> tuple[str, ...]:
+    """The libraries that the script and its local modules import: what a warm server imports in advance."""
+    own = {name.split(".")[0] for name in local.sources} | {"__main__"}
+    texts = [(script.text, script.package)]
+    texts += [(text, n if n in local.packages else n.rpartition(".")[0]) for n, text in local.sources.items()]
+    names = {name for text, package in texts for name in imported_names(text, package)}
+    return tuple(sorted(name for name in names if name.split(".")[0] not in own))
 
 
 def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFailingError:
@@ -260,25 +214,22 @@ def _settle(original: Original, request: Request, pool: Pool, oracle: Oracle, li
         raise flaky(original.script, same + 1, len(runs) + 1)
     other = next((signature_of(run) for run in runs if run.status != TIMEOUT), None)
     raise TargetError(
-        "the script fails otherwise under the harness: "
-        + (other.describe() if other is not None else "it timed out"),
+        "the script fails otherwise under the harness: " + (other.describe() if other is not None else "it timed out"),
         "try --match message or --match type",
     )
 
 
-def one_file(original: Original, holds: Callable[[str], bool], findings: list[str]) -> tuple[str, Target]:
-    """The text that the reduction starts from, local modules folded in, and the target to run it on."""
-    script = original.script
-    if not script.modules:
-        return script.text, original.target
+def one_file(original: Original, holds: Callable[[str], bool], findings: list[str]) -> str:
+    """The text that the reduction starts from: the script with its local modules folded in, where that can be done."""
+    script, local = original.script, original.local
+    if not local.sources:
+        return script.text
     try:
-        text = bundle(script.text, script.modules, script.packages, script.package)
+        text = bundle(script.text, local.sources, local.packages, script.package)
     except (BundleError, SyntaxError) as error:
         findings.append(f"local modules stay outside the result: {error}")
-        return script.text, original.target
-    if text == script.text:
-        return text, original.target
-    if not holds(text):
+        return script.text
+    if text != script.text and not holds(text):
         findings.append("local modules stay outside the result: folded into one file, the failure is another")
-        return script.text, original.target
-    return text, replace(original.target, package="")
+        return script.text
+    return text

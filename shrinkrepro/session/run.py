@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
@@ -22,7 +22,7 @@ from shrinkrepro.session.judge import BudgetSpent, SessionJudge
 from shrinkrepro.session.original import Original, one_file, open_pool, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
 from shrinkrepro.workers.fresh import run_fresh
-from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.target import Target
 
 CONFIRMATIONS = 3  # fresh runs of the result
 DEFAULT_BUDGET = 600.0  # seconds
@@ -36,6 +36,7 @@ class _State:
     ended: str = "minimal"
     findings: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    alone: Target | None = None  # where the result is confirmed: with no local modules when they were folded in
 
 
 def run(request: Request, progress: Progress) -> Reduction:
@@ -52,14 +53,12 @@ def run(request: Request, progress: Progress) -> Reduction:
     state = _State(findings=findings)
     oracle = original.oracle
     with pool:
-        judge = SessionJudge(
-            pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep
-        )
+        judge = SessionJudge(pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep)
         first = _start(original, judge, state, progress)
         progress.phase("reducing")
         _reduce(first, judge, state, progress)
         progress.phase("confirming")
-        source, runs = _confirm(original, pool, oracle, request, state)
+        source, runs = _confirm(original, oracle, request, state)
     good = [run for run in runs if oracle.judge(run, source).interesting]
     shown = good[0] if good else runs[0]
     return Reduction(
@@ -69,7 +68,7 @@ def run(request: Request, progress: Progress) -> Reduction:
         failure=_last_lines(shown),
         confirmed=len(good) if state.ended != "unconfirmed" else 0,
         confirmations=CONFIRMATIONS,
-        tokens_before=count_tokens(original.script.text) + sum(map(count_tokens, original.script.modules.values())),
+        tokens_before=count_tokens(original.script.text) + sum(map(count_tokens, original.local.sources.values())),
         tokens_after=count_tokens(source),
         counts=judge.counts,
         seconds=time.monotonic() - started,
@@ -90,7 +89,10 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         judge.calibrate(execution.seconds)
         return judge.oracle.judge(execution, text).interesting
 
-    text, _ = one_file(original, holds, state.findings)
+    text = one_file(original, holds, state.findings)
+    state.alone = original.target
+    if text != original.script.text:
+        state.alone = replace(original.target, sys_path0=judge.pool.scratch, package="")
     program = Program.parse(text)
     if not holds(program.source):
         raise TargetError(
@@ -121,25 +123,22 @@ def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progre
     state.faults.extend(f"{fault.strategy}: {fault.error}" for fault in engine.faults)
 
 
-def _confirm(
-    original: Original, pool: Pool, oracle: Oracle, request: Request, state: _State
-) -> tuple[str, Sequence[Execution]]:
+def _confirm(original: Original, oracle: Oracle, request: Request, state: _State) -> tuple[str, Sequence[Execution]]:
     """The last accepted text that fails the same in a fresh interpreter, and its runs."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
-    tried: list[str] = []
+    target = state.alone or original.target
     sources = [source for _, source in reversed(state.steps)]
     # the end as readers want it, the end as it was judged, then further and further back
     back = [sources[min(2**k, len(sources) - 1)] for k in range(len(sources).bit_length())] if len(sources) > 1 else []
     runs: list[Execution] = []
     for number, text in enumerate(dict.fromkeys([layout(sources[0]), sources[0], *map(layout, back)])):
-        runs = [run_fresh(pool.target, text, limit)]
+        runs = [run_fresh(target, text, limit)]
         if oracle.judge(runs[0], text).interesting:
-            runs.extend(run_fresh(pool.target, text, limit) for _ in range(CONFIRMATIONS - 1))
+            runs.extend(run_fresh(target, text, limit) for _ in range(CONFIRMATIONS - 1))
             if number > 1:
                 state.findings.append("the smallest program found fails only in a warm server: an earlier one is given")
                 state.ended = "unconfirmed" if state.ended == "minimal" else state.ended
             return text, runs
-        tried.append(text)
     state.ended = "unconfirmed"
     return original.script.text, [original.fresh]
 
