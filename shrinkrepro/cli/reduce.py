@@ -33,7 +33,9 @@ def reduce(
     cwd: options.Cwd = None,
     budget: Annotated[
         str | None,
-        typer.Option("--budget", metavar="TIME", help="End after 90, 90s, 10m or 1h.  [default: when it is minimal]"),
+        typer.Option(
+            "--budget", metavar="TIME", help="End after 90, 90s, 10m or 1h with the best so far.  [default: 10m]"
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", help="Runs at a time.  [default: the number of cores]")
@@ -63,6 +65,7 @@ def reduce(
     from shrinkrepro import api
     from shrinkrepro.report.files import as_json, claim_output, default_output, write_whole
     from shrinkrepro.report.summary import print_summary
+    from shrinkrepro.session.run import DEFAULT_BUDGET
     from shrinkrepro.tasks.inputs import parse_duration
 
     path, arguments = options.program_arguments(script, module, args)
@@ -71,7 +74,7 @@ def reduce(
         claim_output(output, force=force, never=path)
         if json is not None:
             claim_output(json, force=True, never=path, option="--json")
-    seconds = parse_duration(budget, "--budget") if budget is not None else None
+    seconds = parse_duration(budget, "--budget") if budget is not None else DEFAULT_BUDGET
 
     with _progress(path, seconds, quiet, no_color) as progress:
         reduction = api.reduce(
@@ -110,7 +113,7 @@ def exit_code(reduction: Reduction) -> int:
     return 0 if reduction.confirmed == reduction.confirmations else UNCONFIRMED
 
 
-def _progress(script: Path | None, budget: float | None, quiet: bool, no_color: bool) -> Display | Lines | Quiet:
+def _progress(script: Path | None, budget: float, quiet: bool, no_color: bool) -> Display | Lines | Quiet:
     from shrinkrepro.report.progress import Lines, Quiet
 
     if quiet:

@@ -41,6 +41,6 @@ def rows(result: CheckResult) -> list[tuple[str, str]]:
         outcomes = dict.fromkeys("the same" if run.same else run.outcome for run in group)
         found.append(("", f"{place}: {'; '.join(outcomes)} ({seconds})"))
     if result.before is not None:
-        found.append(("of a run", f"{result.before:.2f} s lie before the failing call"))
+        found.append(("time", f"{result.before:.2f} s of a warm run lie before the failing call"))
     found += [("reduce will" if i == 0 else "", line) for i, line in enumerate(result.plan)]
     return found

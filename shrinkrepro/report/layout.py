@@ -1,6 +1,7 @@
 """The final layout of a program's text: printed from the tree by astor, then formatted by ruff.
 
-Decision: layout may change how a program looks and nothing else. After each step the tree is compared
+Decision: layout may change how a program looks and nothing else; moving imports to the top is the one
+change of order that it makes, and a run judges its text all the same. After each step the tree is compared
 with the one before; a step that changed it, or that cannot be had, is left out. What astor gets wrong
 (it drops type parameters, and some newer syntax) is thereby printed by ``ast.unparse``.
 """
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _LINE_LENGTH = 88  # ruff's and black's own default: what readers of PyTorch issues are used to
@@ -28,8 +29,8 @@ def layout(source: str) -> str:
         SyntaxError: ``source`` does not parse.
     """
     tree = ast.parse(source)
-    text = printed(tree)
-    for step in (_sort_imports, _format):
+    text = printed(with_imports_first(tree))
+    for step in (_sort_imports, _format) if _imported(tree) is not None else (_format,):
         text = _kept(step, text)
     return text
 
@@ -42,6 +43,44 @@ def printed(tree: ast.Module) -> str:
     except Exception:  # on syntax newer than itself astor raises AttributeError and others
         return by_unparse
     return by_astor if same_program(by_astor, by_unparse) else by_unparse
+
+
+def with_imports_first(tree: ast.Module) -> ast.Module:
+    """The tree with its own imports moved to its top, unless one of their names is bound elsewhere too."""
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    others = [node for node in tree.body if node not in imports]
+    names = _imported(tree)
+    if names is None or not names.isdisjoint(name for node in others for name in _bound(node)):
+        return tree
+    first = 1 if others and ast.get_docstring(tree) is not None else 0
+    return ast.Module([*others[:first], *imports, *others[first:]], tree.type_ignores)
+
+
+def _imported(tree: ast.Module) -> set[str] | None:
+    """The names that imports bind; None where their order counts: one name for two things, or a star."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        for alias in node.names:
+            root = alias.name.partition(".")[0]
+            name = alias.asname or root
+            thing = alias.name if alias.asname else root
+            if isinstance(node, ast.ImportFrom):
+                thing = f"{'.' * node.level}{node.module or ''}:{alias.name}"
+            if name == "*" or found.setdefault(name, thing) != thing:
+                return None
+    return set(found)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
 
 
 def same_program(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shrinkrepro.core.program import count_tokens
-from shrinkrepro.report.progress import rate
+from shrinkrepro.report.progress import Pace
 
 if TYPE_CHECKING:
     from shrinkrepro.session import Counts
@@ -38,7 +38,7 @@ _VERDICT_STYLES = {
 class Display:
     """A progress that draws itself. ``budget`` is in seconds; ``source`` is the program at the start."""
 
-    def __init__(self, console: Console, source: str, budget: float | None) -> None:
+    def __init__(self, console: Console, source: str, budget: float) -> None:
         self._console = console
         self._budget = budget
         self._start = time.monotonic()
@@ -47,6 +47,7 @@ class Display:
         self._phase = "starting"
         self._strategy = ""
         self._counts: Counts | None = None
+        self._pace = Pace()
         self._drawn: tuple[str, int, Syntax] | None = None
         self._live = Live(
             console=console, get_renderable=self._draw, refresh_per_second=_FRAMES, transient=True, screen=False
@@ -62,6 +63,7 @@ class Display:
     def phase(self, text: str) -> None:
         """Show the phase."""
         self._phase, self._strategy = text, ""
+        self._pace.begin(self._counts)
 
     def step(self, strategy: str, source: str, tokens: int) -> None:
         """Show the smaller program."""
@@ -81,14 +83,12 @@ class Display:
         table.add_row(_labelled("phase", self._phase), _labelled("pass", self._strategy or "-"))
         table.add_row(
             _labelled("size", f"{self._before} -> {self._tokens} tokens"),
-            _labelled("queries", rate(self._counts, seconds) + _saved(self._counts)),
+            _labelled("queries", self._pace.words(self._counts) + _saved(self._counts)),
         )
         table.add_row(_labelled("time", self._time(seconds)), _verdicts(self._counts))
         return Group(Rule("shrinkrepro", style="dim"), table, Rule(style="dim"), self._program())
 
     def _time(self, seconds: float) -> str:
-        if self._budget is None:
-            return f"{seconds:.0f} s"
         return f"{seconds:.0f} s, {max(0.0, self._budget - seconds):.0f} s left"
 
     def _program(self) -> Syntax:

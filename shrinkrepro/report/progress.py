@@ -48,6 +48,7 @@ class Lines:
         self._pending = ""
         self._counts: Counts | None = None
         self._tokens: int | None = None
+        self._pace = Pace()
 
     def __enter__(self) -> Lines:
         return self
@@ -58,13 +59,14 @@ class Lines:
     def phase(self, text: str) -> None:
         """Print the phase."""
         self._flush()
+        self._pace.begin(self._counts)
         self._print(text)
 
     def step(self, strategy: str, source: str, tokens: int) -> None:
         """Print the size and the strategy, or keep them for the next line."""
         before = "" if self._tokens is None else f"{self._tokens} -> "
         self._tokens = tokens
-        self._pending = f"{before}{tokens} tokens, {strategy}, {rate(self._counts, self._elapsed())}"
+        self._pending = f"{before}{tokens} tokens, {strategy}, {self._pace.words(self._counts)}"
         if self._elapsed() - self._last >= _LINE_EVERY:
             self._flush()
 
@@ -90,8 +92,19 @@ class Lines:
         print(f"{self._elapsed():6.1f}s  {text}", file=self._stream, flush=True)
 
 
-def rate(counts: Counts | None, seconds: float) -> str:
-    """Queries so far, and how many a second."""
-    if counts is None:
-        return "no queries"
-    return f"{counts.run} queries ({counts.run / max(seconds, 1e-9):.0f}/s)"
+class Pace:
+    """How fast queries are, measured over the current phase: starting up is not reducing."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._run = 0
+
+    def begin(self, counts: Counts | None) -> None:
+        """A new phase begins with ``counts``."""
+        self._since, self._run = time.monotonic(), counts.run if counts is not None else 0
+
+    def words(self, counts: Counts | None) -> str:
+        """Queries so far, and how many a second in this phase."""
+        if counts is None:
+            return "no queries"
+        return f"{counts.run} queries ({(counts.run - self._run) / max(time.monotonic() - self._since, 1e-9):.0f}/s)"

@@ -6,6 +6,7 @@ pasted into a bug report is what was on the screen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,20 @@ from shrinkrepro.core.program import count_tokens
 from shrinkrepro.report.live import highlighted
 
 if TYPE_CHECKING:
-    from shrinkrepro.session import Reduction
+    from shrinkrepro.session import AlsoFound, Reduction
 
 _FAILURE_LINES = 6  # of the fresh run's output; its last line is the one that matters
+_ALSO_SHOWN = 3
+_USUAL = (
+    "NameError",
+    "AttributeError",
+    "TypeError",
+    "ValueError",
+    "IndexError",
+    "KeyError",
+    "UnboundLocalError",
+    "exit",
+)
 _ENDED = {
     "minimal": "minimal: no single edit of any strategy still fails the same",
     "budget": "the budget is spent: more may be possible with a larger --budget",
@@ -61,11 +73,22 @@ def rows(reduction: Reduction, written: Path | None) -> list[tuple[str, str]]:
         ),
     ]
     found += [("finding", finding) for finding in reduction.findings]
-    found += [("also found", f"{other.label} ({_size(other.source)})") for other in reduction.also_found]
+    found += _also(reduction.also_found)
     found += [("fault", f"a strategy raised and was switched off: {fault}") for fault in reduction.faults]
     if written is not None:
         found.append(("written", str(written)))
     return found
+
+
+def _also(others: Sequence[AlsoFound]) -> list[tuple[str, str]]:
+    """What another signature had; first, what cutting a program up does not produce by itself."""
+    ranked = sorted(others, key=lambda other: (other.label.startswith(_USUAL), len(other.source)))
+    worth = [other for other in ranked[:_ALSO_SHOWN] if not other.label.startswith(_USUAL)]
+    lines = [("also found", f"{other.label} ({_size(other.source)})") for other in worth]
+    if len(others) > len(worth):
+        more = "more " if worth else ""
+        lines.append(("also found", f"{len(others) - len(worth)} {more}other failures, as cutting makes them (--json)"))
+    return lines
 
 
 def _size(source: str) -> str:

@@ -6,7 +6,7 @@ import ast
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shrinkrepro.report.layout import layout, printed, same_program
@@ -37,6 +37,7 @@ def test_printing_keeps_the_tree(fragments: list[str]) -> None:
     assert same_program(printed(ast.parse(source)), source)
 
 
+@settings(max_examples=20)  # each lays out twice, with two processes of ruff's
 @given(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=4))
 def test_layout_keeps_the_program_and_is_stable(fragments: list[str]) -> None:
     # one import a line, in order, so that sorting has nothing to move and the trees can be compared
@@ -72,3 +73,17 @@ def test_type_parameters_are_not_dropped() -> None:
 @pytest.mark.filterwarnings("error")
 def test_astors_deprecation_warnings_stay_inside() -> None:
     assert layout("x = 1") == "x = 1\n"
+
+
+def test_imports_come_first_after_the_docstring() -> None:
+    assert layout("'doc'\nx = 1\nfrom torch import ones\nones(x)\nimport os\n") == (
+        '"""doc"""\n\nimport os\n\nfrom torch import ones\n\nx = 1\nones(x)\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["ones = 1", "def ones():\n    pass", "for ones in ():\n    pass", "import ones", "from os import *"]
+)
+def test_an_import_stays_where_its_name_is_bound_twice(line: str) -> None:
+    source = f"{line}\nx = 1\nfrom torch import ones\n"
+    assert same_program(layout(source), source)
