@@ -160,6 +160,13 @@ def literal_of(description: object) -> str | None:
     return None
 
 
+def fact_of(facts: Facts, path: Path, node: ast.expr) -> ExprFact | None:
+    """What was seen of ``node`` at ``path``; a constant is its own fact."""
+    if isinstance(node, ast.Constant):
+        return ExprFact(1, True, {"k": "const", "r": repr(node.value)}, None, 0, None)
+    return facts.of(path)
+
+
 def like(a: ExprFact | None, b: ExprFact | None) -> bool:
     """Whether two facts describe values that can stand for each other: kind, and a tensor's shape and dtype."""
     if a is None or b is None or a.kind != b.kind:

@@ -179,11 +179,24 @@ def shorten_loop(program: Program, facts: Facts) -> Iterator[Edit]:
 def choose_branch(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a branch for a conditional expression, the one that was taken first."""
     for path, node in program.walk(ast.IfExp):
-        sides = [((*path, "body"), node.body), ((*path, "orelse"), node.orelse)]
-        if facts.known:
-            sides.sort(key=lambda side: facts.of(side[0]) is None)
-        for _, side in sides:
+        taken = _taken(facts, path, node)
+        sides = [node.body, node.orelse]
+        for side in [taken, *(s for s in sides if s is not taken)] if taken is not None else sides:
             yield replace(path, side)
+
+
+def _taken(facts: Facts, path: Path, node: ast.IfExp) -> ast.expr | None:
+    """The side of ``node`` that was evaluated, when it was always the same one; constants leave no facts."""
+    test = facts.of((*path, "test"))
+    if test is None:
+        return None
+    ran = [side for field, side in (("body", node.body), ("orelse", node.orelse)) if facts.of((*path, field))]
+    if ran:
+        return ran[0] if len(ran) == 1 else None
+    plain = [side for side in (node.body, node.orelse) if isinstance(side, ast.Constant | ast.JoinedStr)]
+    if len(plain) == 2 and test.kind == "const" and test.same:
+        return node.orelse if str(test.value["r"]) in ("False", "None", "0", "0.0", "''") else node.body
+    return plain[0] if len(plain) == 1 else None
 
 
 @strategy("choose-all-branches", tier=Tier.COARSE)
@@ -194,9 +207,9 @@ def choose_all_branches(program: Program, facts: Facts) -> Iterator[Edit]:
     for path, node in program.walk(ast.IfExp):
         if any(path[: len(p)] == p for p in done):
             continue
-        taken = [s for f, s in (("body", node.body), ("orelse", node.orelse)) if facts.of((*path, f)) is not None]
-        if len(taken) == 1:
-            edits.append(replace(path, taken[0]))
+        taken = _taken(facts, path, node)
+        if taken is not None:
+            edits.append(replace(path, taken))
             done.append(path)
     if len(edits) > 1:
         yield join(*edits)
@@ -215,8 +228,16 @@ def unroll_comprehensions(program: Program, facts: Facts) -> Iterator[Edit]:
             yield from (delete((*path, "generators", i, "ifs", k)) for k in range(len(generator.ifs)))
             if len(node.generators) > 1:
                 yield delete((*path, "generators", i))
+        if facts.of((*path, "generators", 0, "iter")) and not _ran_inside(program, facts, path):
+            yield replace(path, "{}" if isinstance(node, ast.DictComp) else "[]")
         for text in unroll_comprehension(program, facts, path, node):
             yield replace(path, text)
+
+
+def _ran_inside(program: Program, facts: Facts, path: Path) -> bool:
+    node = program.node(path)
+    inner = [f for f in ("elt", "value") if isinstance(getattr(node, f, None), ast.expr)]
+    return any(isinstance(getattr(node, f), ast.Constant) or facts.of((*path, f)) for f in inner)
 
 
 @strategy("return-for-yield", tier=Tier.MEDIUM)

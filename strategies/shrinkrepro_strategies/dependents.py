@@ -7,7 +7,7 @@ breaks the program: ``opt = SGD(..); sched = StepLR(opt); opt.step(); sched.step
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shrinkrepro.core.edits import Edit, Path, delete
 from shrinkrepro.core.facts import Facts
@@ -26,12 +26,13 @@ class _Dependents:
     ``narrow`` cuts list elements, keywords and last arguments where it can; else whole statements go.
     """
 
-    def __init__(self, program: Program, *, narrow: bool) -> None:
+    def __init__(self, program: Program, stored: Mapping[Path, Sequence[Path]], *, narrow: bool) -> None:
         self.program = program
         self.narrow = narrow
         self.gone: set[Path] = set()
         self.names: set[Binding] = set()
         self.broken = False
+        self._stored = stored
 
     def drop_binding(self, binding: Binding) -> None:
         """Delete ``binding``'s definitions and uses."""
@@ -85,15 +86,10 @@ class _Dependents:
             self.broken = True
             return
         self.add(path)
-        for target in self._stored(path):
+        for target in self._stored.get(path, ()):
             binding = self.program.scopes.binding(target)
             if binding is not None and all(covered(d, self.gone) for d in self.program.scopes.definitions[binding]):
                 self.drop_binding(binding)
-
-    def _stored(self, path: Path) -> Iterator[Path]:
-        for at, name in self.program.walk(ast.Name):
-            if at[: len(path)] == path and isinstance(name.ctx, ast.Store):
-                yield at
 
     def _drop_target(self, path: Path) -> None:
         statement, node = self.program.statement_of(path)
@@ -119,6 +115,17 @@ class _Dependents:
         return None if self.broken or not paths else delete(*paths)
 
 
+def _stored_below(program: Program) -> dict[Path, list[Path]]:
+    """The names that each statement binds, by the statement's path."""
+    stored: dict[Path, list[Path]] = {}
+    for path, name in program.walk(ast.Name):
+        if isinstance(name.ctx, ast.Store):
+            for up, node in program.ancestors(path):
+                if isinstance(node, ast.stmt):
+                    stored.setdefault(up, []).append(path)
+    return stored
+
+
 def _distinct(edits: Iterable[Edit | None]) -> Iterator[Edit]:
     seen: set[Edit] = set()
     for edit in edits:
@@ -128,11 +135,12 @@ def _distinct(edits: Iterable[Edit | None]) -> Iterator[Edit]:
 
 
 def _by_name(program: Program) -> Iterator[Edit | None]:
+    stored = _stored_below(program)
     for binding in program.scopes.definitions:
         if binding.scope and isinstance(program.node(binding.scope), ast.ClassDef | ast.Lambda):
             continue
         for narrow in (True, False):
-            cut = _Dependents(program, narrow=narrow)
+            cut = _Dependents(program, stored, narrow=narrow)
             cut.drop_binding(binding)
             yield cut.edit()
 
@@ -164,9 +172,10 @@ def _by_attribute(program: Program) -> Iterator[Edit | None]:
     for path, definition in program.walk(*DEFINITIONS):
         if isinstance(program.parent(path)[1], ast.ClassDef) and not definition.name.startswith("__"):
             stores.setdefault(definition.name, []).append(path)
+    below = _stored_below(program)
     for name, paths in stores.items():
         for narrow in (True, False):
-            cut = _Dependents(program, narrow=narrow)
+            cut = _Dependents(program, below, narrow=narrow)
             for path in paths:
                 if isinstance(program.node(path), DEFINITIONS):
                     cut.add(path)

@@ -13,7 +13,7 @@ from shrinkrepro.core.edits import Change, Edit, Path, delete, join, replace, so
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies.blocks import DEFINITIONS, is_target, like, names_read
+from shrinkrepro_strategies.blocks import DEFINITIONS, fact_of, is_target, like, names_read
 
 _LARGE = 300  # tokens from which on only alike parts are proposed
 _PLURAL = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BoolOp, ast.Compare)
@@ -107,7 +107,7 @@ def hoist_alike(program: Program, facts: Facts) -> Iterator[Edit]:
         stack = list(parts(program, path, node))
         while stack:
             at, part = stack.pop(0)
-            if like(whole, facts.of(at)):
+            if like(whole, fact_of(facts, at, part)):
                 found.append((at, part))
             stack.extend(parts(program, at, part))
         if found:
@@ -129,7 +129,7 @@ def hoist_part(program: Program, facts: Facts) -> Iterator[Edit]:
         for at, part in parts(program, path, node):
             if alone and isinstance(part, ast.Name | ast.Constant):
                 continue
-            if large and not like(whole, facts.of(at)):
+            if large and not like(whole, fact_of(facts, at, part)):
                 continue
             yield replace(path, source_of(part))
 

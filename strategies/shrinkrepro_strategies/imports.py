@@ -70,6 +70,8 @@ def shorten_path(program: Program, facts: Facts) -> Iterator[Edit]:
     modules = {bound_by_import(alias) for _, alias, _ in _aliases(program)}
     found: dict[str, list[Path]] = {}
     for path, node in program.walk(ast.Attribute):
+        if isinstance(program.parent(path)[1], ast.Attribute):
+            continue
         text = _chain(node)
         if text is not None and text.count(".") > 1 and text.split(".")[0] in modules:
             found.setdefault(text, []).append(path)
@@ -93,6 +95,8 @@ def import_name(program: Program, facts: Facts) -> Iterator[Edit]:
     taken = program.scopes.all_names()
     chains: dict[str, list[Path]] = {}
     for path, node in program.walk(ast.Attribute):
+        if isinstance(program.parent(path)[1], ast.Attribute):
+            continue
         text = _chain(node)
         if text is not None and text.split(".")[0] in modules and isinstance(node.ctx, ast.Load):
             chains.setdefault(text, []).append(path)

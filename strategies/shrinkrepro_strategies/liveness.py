@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from shrinkrepro.core.edits import Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
-from shrinkrepro_strategies.blocks import DEFINITIONS, is_cheap
+from shrinkrepro_strategies.blocks import DEFINITIONS, is_cheap, reached
 
 
 class Liveness:
@@ -87,10 +87,11 @@ class Liveness:
             if self.program.enclosing(up, ast.stmt) is not None and _is_field(self.program, up):
                 return None
             value = parent.value
-            if value is None or is_cheap(value):
+            seen = self.facts.of((*up, "value")) is not None
+            if value is None or (seen and not self.careful) or isinstance(value, ast.Constant | ast.JoinedStr):
                 return up
-            if not self.careful and self.facts.of((*up, "value")) is not None:
-                return up
+            if is_cheap(value) and (seen or not self.facts.known or not reached(parent, self.facts)):
+                return up  # one that was reached and gave no value may be what failed
         return None
 
 
