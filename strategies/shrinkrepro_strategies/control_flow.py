@@ -78,7 +78,7 @@ def straighten_branches(program: Program, facts: Facts) -> Iterator[Edit]:
             yield join(*edits)
 
 
-@strategy("unwrap-block", tier=Tier.COARSE, independent=True)
+@strategy("unwrap-block", tier=Tier.COARSE)
 def unwrap_block(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a block's body for its ``if``, ``for``, ``while``, ``with`` or ``try``.
 
@@ -112,7 +112,7 @@ def unwrap_block(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield replace(path, "\n".join([*named, block_text(node.body)]))
 
 
-@strategy("drop-clause", tier=Tier.MEDIUM, independent=True)
+@strategy("drop-clause", tier=Tier.MEDIUM)
 def drop_clause(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete an ``else``, a handler, a ``finally``, a context of ``with``, a ``case``."""
     for path, node in program.walk(ast.stmt):
@@ -133,7 +133,7 @@ def drop_clause(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield delete((*path, "handlers", i, "type"))
 
 
-@strategy("one-turn", tier=Tier.MEDIUM, independent=True)
+@strategy("one-turn", tier=Tier.MEDIUM)
 def unroll(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put one turn of a loop for the loop, the item in the place of the loop's variable.
 
@@ -155,7 +155,7 @@ def unroll_named(program: Program, facts: Facts) -> Iterator[Edit]:
         yield from (replace(path, text) for text in one_turn(program, facts, path, node))
 
 
-@strategy("shorten-loop", tier=Tier.MEDIUM, independent=True)
+@strategy("shorten-loop", tier=Tier.MEDIUM)
 def shorten_loop(program: Program, facts: Facts) -> Iterator[Edit]:
     """Make a loop run once or twice: ``for x in f(xs)`` -> ``for x in xs``, ``range(n)`` -> ``range(1)``."""
     for path, node in program.walk(ast.For, ast.AsyncFor, ast.comprehension):
@@ -175,7 +175,7 @@ def shorten_loop(program: Program, facts: Facts) -> Iterator[Edit]:
             yield delete(*((*at, "elts", i) for i in range(count - 1)))
 
 
-@strategy("choose-branch", tier=Tier.MEDIUM, independent=True)
+@strategy("choose-branch", tier=Tier.MEDIUM)
 def choose_branch(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a branch for a conditional expression, the one that was taken first."""
     for path, node in program.walk(ast.IfExp):
@@ -215,7 +215,7 @@ def choose_all_branches(program: Program, facts: Facts) -> Iterator[Edit]:
         yield join(*edits)
 
 
-@strategy("unroll-comprehension", tier=Tier.MEDIUM, independent=True)
+@strategy("unroll-comprehension", tier=Tier.MEDIUM)
 def unroll_comprehensions(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the first element of a comprehension for the comprehension, in brackets or alone.
 
@@ -278,7 +278,7 @@ def return_for_yield(program: Program, facts: Facts) -> Iterator[Edit]:
             yield join(*changes)
 
 
-@strategy("drop-early-exit", tier=Tier.MEDIUM, independent=True)
+@strategy("drop-early-exit", tier=Tier.MEDIUM)
 def drop_early_exit(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete an ``if`` that only returns, raises, breaks or continues."""
     for path, node in program.walk(ast.If):

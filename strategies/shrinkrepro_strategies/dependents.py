@@ -145,7 +145,7 @@ def _by_name(program: Program) -> Iterator[Edit | None]:
             yield cut.edit()
 
 
-@strategy("drop-name", tier=Tier.COARSE, independent=True)
+@strategy("drop-name", tier=Tier.COARSE)
 def drop_name(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete a name with everything that depends on it: its definition, its uses, what they define, and so on.
 
@@ -155,7 +155,7 @@ def drop_name(program: Program, facts: Facts) -> Iterator[Edit]:
     yield from _distinct(_by_name(program))
 
 
-@strategy("drop-attribute", tier=Tier.COARSE, independent=True)
+@strategy("drop-attribute", tier=Tier.COARSE)
 def drop_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete an attribute of the program's own objects: its assignments and the statements that read it.
 

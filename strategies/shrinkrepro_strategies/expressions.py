@@ -90,7 +90,7 @@ def _expressions(program: Program) -> Iterator[tuple[Path, ast.expr]]:
         yield path, node
 
 
-@strategy("hoist-alike", tier=Tier.MEDIUM, independent=True)
+@strategy("hoist-alike", tier=Tier.MEDIUM)
 def hoist_alike(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put for an expression a part of it, at any depth, that had a value of the same kind, shape and dtype.
 
@@ -116,7 +116,7 @@ def hoist_alike(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield replace(path, source_of(part))
 
 
-@strategy("hoist-part", tier=Tier.FINE, independent=True)
+@strategy("hoist-part", tier=Tier.FINE)
 def hoist_part(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put for an expression one of its direct parts: an operand, an argument, the receiver, an element.
 
@@ -147,7 +147,7 @@ def _own_callee(program: Program, facts: Facts, path: Path, node: ast.Call) -> b
     )
 
 
-@strategy("drop-all-arguments", tier=Tier.MEDIUM, independent=True)
+@strategy("drop-all-arguments", tier=Tier.MEDIUM)
 def drop_all_arguments(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete all keywords of a call, or all its arguments."""
     for path, node in program.walk(ast.Call):
@@ -161,7 +161,7 @@ def drop_all_arguments(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield delete(*arguments[1:], *keywords)
 
 
-@strategy("drop-argument", tier=Tier.FINE, independent=True)
+@strategy("drop-argument", tier=Tier.FINE)
 def drop_argument(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete an argument or a keyword of a call; of the program's own functions only what may have a default."""
     for path, node in program.walk(ast.Call):
@@ -174,7 +174,7 @@ def drop_argument(program: Program, facts: Facts) -> Iterator[Edit]:
             yield delete((*path, "args", i))
 
 
-@strategy("drop-element", tier=Tier.FINE, independent=True)
+@strategy("drop-element", tier=Tier.FINE)
 def drop_element(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete elements of lists, tuples, sets and dicts, operands of ``and``, members of a chain of comparisons."""
     for path, node in program.walk(ast.expr):
@@ -192,7 +192,7 @@ def drop_element(program: Program, facts: Facts) -> Iterator[Edit]:
             yield delete((*path, field, i))
 
 
-@strategy("drop-index", tier=Tier.FINE, independent=True)
+@strategy("drop-index", tier=Tier.FINE)
 def drop_index(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete the bounds of a slice."""
     for path, node in program.walk(ast.Slice):
@@ -201,7 +201,7 @@ def drop_index(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield delete((*path, field))
 
 
-@strategy("drop-target", tier=Tier.MEDIUM, independent=True)
+@strategy("drop-target", tier=Tier.MEDIUM)
 def drop_target(program: Program, facts: Facts) -> Iterator[Edit]:
     """Bind fewer names at once.
 
@@ -247,7 +247,7 @@ def _drop_pairs(path: Path, target: ast.Tuple | ast.List, value: ast.Tuple | ast
             yield delete((*path, "targets", 0, "elts", i), (*path, "value", "elts", i))
 
 
-@strategy("drop-lambda", tier=Tier.FINE, independent=True)
+@strategy("drop-lambda", tier=Tier.FINE)
 def drop_lambda(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the function for a lambda that only calls it: ``lambda x: f(x)`` -> ``f``."""
     for path, node in program.walk(ast.Lambda):

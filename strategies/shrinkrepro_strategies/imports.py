@@ -40,7 +40,7 @@ def drop_import(program: Program, facts: Facts) -> Iterator[Edit]:
         yield delete(path)
 
 
-@strategy("spell-out-import", tier=Tier.FINE, independent=True)
+@strategy("spell-out-import", tier=Tier.FINE)
 def spell_out_import(program: Program, facts: Facts) -> Iterator[Edit]:
     """Write the full path for an imported name, and drop the import.
 
@@ -81,7 +81,7 @@ def shorten_path(program: Program, facts: Facts) -> Iterator[Edit]:
             yield Edit(tuple(Change(path, short) for path in paths))
 
 
-@strategy("import-name", tier=Tier.FINE, independent=True)
+@strategy("import-name", tier=Tier.FINE)
 def import_name(program: Program, facts: Facts) -> Iterator[Edit]:
     """Import a name from its module where its full path is written more than once.
 
@@ -114,7 +114,7 @@ def _chain(node: ast.expr) -> str | None:
     return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else None
 
 
-@strategy("drop-alias", tier=Tier.FINE, independent=True)
+@strategy("drop-alias", tier=Tier.FINE)
 def drop_alias(program: Program, facts: Facts) -> Iterator[Edit]:
     """Use an imported thing under its own name: ``from m import f as g`` -> ``from m import f``."""
     taken = program.scopes.all_names()

@@ -91,7 +91,7 @@ def plainer_text(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit(tuple(Change(path, repr(letter)) for path in paths))
 
 
-@strategy("shorten-data", tier=Tier.MEDIUM, independent=True)
+@strategy("shorten-data", tier=Tier.MEDIUM)
 def shorten_data(program: Program, facts: Facts) -> Iterator[Edit]:
     """Keep one, two or half of the elements of a long list, tuple, set or dict of literals, or of a long text."""
     for path, node in program.walk(ast.expr):

@@ -242,7 +242,7 @@ def _shortens(annotation: ast.expr) -> bool:
     return not (isinstance(annotation, ast.Name) and annotation.id in ("int", "float", "str", "bool", "object"))
 
 
-@strategy("drop-decorators", tier=Tier.MEDIUM, independent=True)
+@strategy("drop-decorators", tier=Tier.MEDIUM)
 def drop_decorators(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete decorators, one at a time."""
     for path, node in program.walk(*DEFINITIONS):
@@ -250,7 +250,7 @@ def drop_decorators(program: Program, facts: Facts) -> Iterator[Edit]:
             yield delete((*path, "decorator_list", i))
 
 
-@strategy("drop-bases", tier=Tier.MEDIUM, independent=True)
+@strategy("drop-bases", tier=Tier.MEDIUM)
 def drop_bases(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete base classes and class keywords, one at a time."""
     for path, node in program.walk(ast.ClassDef):
@@ -259,7 +259,7 @@ def drop_bases(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield delete((*path, field, i))
 
 
-@strategy("merge-return", tier=Tier.MEDIUM, independent=True)
+@strategy("merge-return", tier=Tier.MEDIUM)
 def merge_return(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put ``return e`` for ``x = e; return x``."""
     for path, node in program.walk(ast.AST):
@@ -276,7 +276,7 @@ def merge_return(program: Program, facts: Facts) -> Iterator[Edit]:
                     yield join(delete((*path, field, i + 1)), replace(at, f"return {source_of(first.value)}"))
 
 
-@strategy("unwrap-statement", tier=Tier.MEDIUM, independent=True)
+@strategy("unwrap-statement", tier=Tier.MEDIUM)
 def unwrap_statement(program: Program, facts: Facts) -> Iterator[Edit]:
     """Keep a statement's value and drop the rest.
 
