@@ -67,6 +67,7 @@ class Display:
 
     def step(self, strategy: str, source: str, tokens: int) -> None:
         """Show the smaller program."""
+        self._before = max(self._before, tokens)  # the first step has folded the local modules in
         self._strategy, self._source, self._tokens = strategy, source, tokens
 
     def query(self, counts: Counts, strategy: str) -> None:
@@ -83,7 +84,7 @@ class Display:
         table.add_row(_labelled("phase", self._phase), _labelled("pass", self._strategy or "-"))
         table.add_row(
             _labelled("size", f"{self._before} -> {self._tokens} tokens"),
-            _labelled("queries", self._pace.words(self._counts) + _saved(self._counts)),
+            Text(self._pace.words(self._counts) + _saved(self._counts)),
         )
         table.add_row(_labelled("time", self._time(seconds)), _verdicts(self._counts))
         return Group(Rule("shrinkrepro", style="dim"), table, Rule(style="dim"), self._program())
