@@ -22,7 +22,7 @@ from shrinkrepro.core.import_graph import (
 )
 from shrinkrepro.core.module_objects import module_class, module_object, object_kind, object_variables, symbol_of
 from shrinkrepro.core.module_rewriter import ModuleRewriter
-from shrinkrepro.core.module_scopes import FunctionNode
+from shrinkrepro.core.module_scopes import FunctionNode, ModuleScopes
 
 
 class BundleError(Exception):
@@ -217,7 +217,10 @@ class _Fold:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    """The variables of the file that are used in ``node``."""
+    statement = node if isinstance(node, ast.stmt) else ast.Expr(node)  # type: ignore[arg-type]
+    scopes = ModuleScopes(ast.Module([statement], []))
+    return {occurrence.name for occurrence in scopes.occurrences if occurrence.scope is scopes.top}
 
 
 def _called_at_once(node: ast.AST) -> set[str]:

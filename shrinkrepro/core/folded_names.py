@@ -21,6 +21,11 @@ class FoldedNames:
     def __init__(self) -> None:
         self._uses: dict[Symbol, list[tuple[frozenset[str], str]]] = {}
         self._final: dict[Symbol, str] | None = None
+        self._reserved = {"__name__", "__file__", "__doc__"}
+
+    def reserve(self, name: str) -> None:
+        """Keep ``name`` free for what it means in the one file without any symbol."""
+        self._reserved.add(name)
 
     def of(self, symbol: Symbol, scope: Scope | None = None, spelled: str = "") -> str:
         """The name of ``symbol``; ``spelled`` is how the module itself calls it at that place, if it does."""
@@ -40,11 +45,11 @@ class FoldedNames:
                 if isinstance(meaning, Symbol):
                     symbols[meaning] = None
         symbols.update(dict.fromkeys(self._uses))
-        reserved = {"__name__", "__file__", "__doc__"}
+        reserved = set(self._reserved)
         for name in order:
             module = graph.modules[name]
             for occurrence in module.scopes.occurrences:
-                if occurrence.scope is module.top and occurrence.name not in module.top.bound:
+                if occurrence.free:
                     reserved.add(occurrence.name)
         rank = {name: index for index, name in enumerate(["", *order])}
         settled = FoldedNames()

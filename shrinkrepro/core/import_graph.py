@@ -174,6 +174,23 @@ class ImportGraph:
             return self._listed(self.modules[value]) if value else None
         return None
 
+    def stars(self, name: str) -> list[str]:
+        """The modules from outside whose names the local module ``name`` has by star imports, directly or not."""
+        outside: list[str] = []
+        todo, seen = [name], {name}
+        while todo:
+            module = self.modules[todo.pop()]
+            for node, _ in module.scopes.imports:
+                base = module.base(node) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" else None
+                if base is not None and base not in seen:
+                    seen.add(base)
+                    (todo if base in self.modules else outside).append(base)
+        return outside
+
+    def base_is_local(self, module: LocalModule, node: ast.ImportFrom) -> bool:
+        """Whether ``node`` imports from a local module."""
+        return module.base(node) in self.modules
+
     # Meaning
 
     def _find_rebound(self) -> None:
@@ -207,7 +224,10 @@ class ImportGraph:
         own = base == module.name and submodule in self.modules
         if alias.name in self.modules[base].top.bound and not own:
             return Symbol(base, alias.name)
-        return ModuleValue(submodule) if submodule in self.modules else Missing(base, alias.name)
+        if submodule in self.modules:
+            return ModuleValue(submodule)
+        stars = self.stars(base) if "__getattr__" not in self.modules[base].top.bound else []
+        return External(f"{stars[0]}.{alias.name}") if stars else Missing(base, alias.name)
 
     def meaning(self, module: LocalModule, scope: Scope, name: str, seen: frozenset[Symbol] = frozenset()) -> Meaning:
         """What ``name``, bound in ``scope`` (``module.top`` or a function's), means.

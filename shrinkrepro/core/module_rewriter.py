@@ -12,6 +12,7 @@ from typing import Protocol
 from shrinkrepro.core.folded_names import FoldedNames
 from shrinkrepro.core.import_graph import (
     MAIN,
+    External,
     ImportGraph,
     ImportNode,
     LocalModule,
@@ -96,7 +97,7 @@ class ModuleRewriter(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         for occurrence in self.module.named.get(node, ()):
             scope = occurrence.scope
-            if scope is self.module.top and node.id not in scope.bound:
+            if occurrence.free:
                 return self._special(node)
             meaning = self.graph.meaning(self.module, scope, node.id)
             if isinstance(meaning, Symbol) and meaning.name.startswith("."):
@@ -148,6 +149,9 @@ class ModuleRewriter(ast.NodeTransformer):
         there = self.graph.modules[owner]
         if node.attr in ("__name__", "__doc__"):
             return ast.Constant(there.name if node.attr == "__name__" else there.docstring)
+        if isinstance(node.ctx, ast.Load) and self.graph.stars(owner) and not node.attr.startswith("__"):
+            self.fold.names.reserve(node.attr)
+            return ast.Name(node.attr, ast.Load())
         if isinstance(node.ctx, ast.Load) and "__getattr__" in there.top.bound:
             return self._lazy(owner, node.attr)
         return self._descend(node)
@@ -200,7 +204,7 @@ class ModuleRewriter(ast.NodeTransformer):
         if isinstance(value, list):
             result: list[ast.AST] = []
             for item in value:
-                new = self.visit(item) if isinstance(item, ast.AST) else item
+                new = self.visit(item) if isinstance(item, ast.AST) else [item]
                 result += new if isinstance(new, list) else [] if new is None else [new]
             setattr(node, name, result)
         elif isinstance(value, ast.AST):
@@ -281,6 +285,13 @@ class ModuleRewriter(ast.NodeTransformer):
             target = self.graph.target(self.module, Binding(node, node, alias))
             if isinstance(target, Symbol | ModuleValue | Missing):
                 result += self._bind(node, alias, bound)
+            elif (
+                isinstance(target, External)
+                and isinstance(node, ast.ImportFrom)
+                and self.graph.base_is_local(self.module, node)
+            ):
+                origin = target.target.rpartition(".")[0]
+                result.append(ast.ImportFrom(origin, [self._kept(node, alias, bound)], 0))
             else:
                 kept.append(self._kept(node, alias, bound))
         if kept:

@@ -8,6 +8,7 @@ class's own name only once that name has been bound there, as Python does it.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -77,10 +78,17 @@ class Occurrence:
     name: str
     start: Scope  # where the lookup starts
     inside: Scope  # where it stands: the class whose body reads a name that it has not bound yet
+    builtin: bool = False  # read at the top level before the module binds it, as in ``open = open``
 
     @property
     def scope(self) -> Scope:
         return self.start.lookup(self.name)
+
+    @property
+    def free(self) -> bool:
+        """Whether it means nothing that the module binds."""
+        scope = self.scope
+        return scope.kind == "module" and (self.builtin or self.name not in scope.bound)
 
 
 class ModuleScopes(ast.NodeVisitor):
@@ -94,6 +102,7 @@ class ModuleScopes(ast.NodeVisitor):
         self.inside: dict[ast.Attribute, Scope] = {}  # the scope in which an attribute expression stands
         self._scope = self.top
         self._class: list[str] = []
+        self._functions = 0  # how many the visitor is inside of
         for statement in tree.body:
             self.visit(statement)
 
@@ -116,7 +125,9 @@ class ModuleScopes(ast.NodeVisitor):
 
     def _occur(self, node: ast.AST, field_name: str, name: str, start: Scope | None = None) -> None:
         if not self._mangled(name):
-            self.occurrences.append(Occurrence(node, field_name, name, start or self._scope, self._scope))
+            start = start or self._scope
+            early = self._functions == 0 and name not in self.top.bound and hasattr(builtins, name)
+            self.occurrences.append(Occurrence(node, field_name, name, start, self._scope, early))
 
     def _named(self, node: ast.AST, field_name: str, name: str | None) -> None:
         if name is not None:
@@ -252,7 +263,9 @@ class ModuleScopes(ast.NodeVisitor):
         self._enter("function", node)
         for argument in self._arguments(node.args):
             self._named(argument, "arg", argument.arg)
+        self._functions += 1
         self._all(node.body)
+        self._functions -= 1
         self._scope = outer
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -267,7 +280,9 @@ class ModuleScopes(ast.NodeVisitor):
         self._enter("function", node)
         for argument in self._arguments(node.args):
             self._named(argument, "arg", argument.arg)
+        self._functions += 1
         self.visit(node.body)
+        self._functions -= 1
         self._scope = outer
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:

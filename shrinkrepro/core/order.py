@@ -22,6 +22,7 @@ NAMES = {
     "vmap": 14, "linearize": 24, "functionalize": 14, "compile": 20, "functional_call": 20, "stack_module_state": 10,
     "jacobian": 30, "inductor": 6, "aot_eager": 4, "eager": 2,
 }  # fmt: skip
+_SIZED = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 # Names that readers expect for a local thing.
 CONVENTIONAL = frozenset(
     [*"xyzwfghabcdijknmpqrstuvABLQWXY", "fn", "net", "model", "loss", "out", "params", "norm", "op", "self", "ctx"]
@@ -41,6 +42,9 @@ def rank(tree: ast.AST) -> int:
 def _penalty(node: ast.AST) -> int:
     if isinstance(node, ast.Constant):
         return _literal(node.value)
+    if isinstance(node, ast.Call):
+        empty = any(isinstance(a, ast.Constant) and a.value == 0 and a.value is not False for a in node.args)
+        return 4 if empty and _last_name(node.func) in _SIZED else 0  # an empty tensor is a special one
     if isinstance(node, ast.Attribute):
         return NAMES.get(node.attr, 1)
     if isinstance(node, ast.Name):
@@ -56,6 +60,10 @@ def _penalty(node: ast.AST) -> int:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.If | ast.With):
         return 2
     return 0
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _literal(value: object) -> int:

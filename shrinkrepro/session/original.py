@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shrinkrepro.core.bundle import BundleError, bundle
+from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.local_modules import imported_names
 from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
 from shrinkrepro.oracles.early import before_torch
@@ -90,7 +91,6 @@ def make_target(request: Request, script: Script) -> Target:
         sys_path0=cwd if request.module is not None else script.path.parent,
         package=script.package,
         seed=request.seed,
-        device=request.device,
         preload=request.preload.absolute() if request.preload else None,
     )
 
@@ -105,6 +105,8 @@ def run_original(request: Request, progress: Progress) -> Original:
     target = make_target(request, script)
     target.check()
     local = locate(target, script.text, script.package)
+    if request.device is not None:
+        script, local = _moved(script, local, request.device)
     target = replace(target, modules=_libraries(script, local))
     progress.phase("running the original in a fresh interpreter")
     fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
@@ -119,6 +121,18 @@ def run_original(request: Request, progress: Progress) -> Original:
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
     return Original(script, local, target, fresh, oracle)
+
+
+def _moved(script: Script, local: LocalModules, device: str) -> tuple[Script, LocalModules]:
+    """The script on another device; its local modules are folded in first, as those on disk stay as they are."""
+    text = script.text
+    if local.sources:
+        try:
+            text = bundle(text, local.sources, local.packages, script.package)
+        except BundleError as error:
+            raise UsageError(f"--device needs one file, and {error}", "give a script without local modules") from error
+        local = LocalModules({}, frozenset())
+    return replace(script, text=on_device(text, device)), local
 
 
 def _libraries(script: Script, local: LocalModules) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from shrinkrepro.core.engine import Engine
@@ -22,6 +23,7 @@ from shrinkrepro.session.judge import BudgetSpent, SessionJudge
 from shrinkrepro.session.original import Original, one_file, open_pool, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
 from shrinkrepro.workers.fresh import run_fresh
+from shrinkrepro.workers.pool import default_jobs
 from shrinkrepro.workers.target import Target
 
 CONFIRMATIONS = 3  # fresh runs of the result
@@ -134,7 +136,9 @@ def _confirm(original: Original, oracle: Oracle, request: Request, state: _State
     for number, text in enumerate(dict.fromkeys([layout(sources[0]), sources[0], *map(layout, back)])):
         runs = [run_fresh(target, text, limit)]
         if oracle.judge(runs[0], text).interesting:
-            runs.extend(run_fresh(target, text, limit) for _ in range(CONFIRMATIONS - 1))
+            with ThreadPoolExecutor(request.jobs or default_jobs()) as threads:
+                more = [threads.submit(run_fresh, target, text, limit) for _ in range(CONFIRMATIONS - 1)]
+            runs.extend(run.result() for run in more)
             if number > 1:
                 state.findings.append("the smallest program found fails only in a warm server: an earlier one is given")
                 state.ended = "unconfirmed" if state.ended == "minimal" else state.ended
