@@ -123,8 +123,6 @@ class Engine:
                 yield step
             if best is before:
                 self._fruitless.add((strategy.name, best.source, True))
-            else:
-                return
 
     def _observed(self, program: Program) -> Facts:
         if self._facts is None or self._facts[0] != program:
