@@ -203,6 +203,10 @@ def function_at(program: Program, facts: Facts, path: Path) -> Callee | None:
             return Callee(value, assigned)
     if isinstance(node, ast.Attribute):
         owner = class_of(program, facts, (*path, "value"))
+        if is_super(node.value):
+            within = program.enclosing(path, ast.ClassDef)
+            above = known.bases(within[0]) if within is not None else []
+            owner = above[0] if above else None
         method = known.method(owner, node.attr) if owner is not None else None
         if method is not None:
             return _bound(program, facts, method, path)
@@ -241,7 +245,7 @@ def _bound(program: Program, facts: Facts, at: Path, path: Path) -> Callee | Non
         return None
     if "classmethod" in decorators(function):
         return Callee(at, function, ast.Name(owner.name, ast.Load()))
-    if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
+    if is_super(node.value):
         method = program.enclosing(path, ast.FunctionDef)
         first = method[1].args.args[:1] if method is not None else []
         return Callee(at, function, ast.Name(first[0].arg, ast.Load())) if first else None
@@ -250,6 +254,11 @@ def _bound(program: Program, facts: Facts, at: Path, path: Path) -> Callee | Non
     if by_class or (fact is not None and fact.kind == "type"):
         return Callee(at, function)
     return Callee(at, function, node.value)
+
+
+def is_super(node: ast.AST) -> bool:
+    """Whether ``node`` is a call of ``super``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def in_progress(facts: Facts, path: Path) -> bool:

@@ -14,7 +14,7 @@ from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.arguments import bind
-from shrinkrepro_strategies.callees import Callee, callee_of, decorators, definition_of, in_progress
+from shrinkrepro_strategies.callees import Callee, callee_of, decorators, definition_of, in_progress, is_super
 from shrinkrepro_strategies.rewriting import (
     COMPREHENSIONS,
     DEFINITIONS,
@@ -170,6 +170,8 @@ def _is_last_use(program: Program, facts: Facts, callee: Callee, call: Path) -> 
     if not isinstance(owner, ast.ClassDef):
         return len(program.scopes.uses_of(callee.path)) == 1 and definition_of(program, (*call, "func")) == callee.path
     name = callee.node.name
+    if name == "__init__":
+        return len(program.scopes.uses_of(program.parent(callee.path)[0])) == 1
     if name in ("forward", "__call__"):
         func = facts.of((*call, "func"))
         return func is not None and func.count >= facts.count(callee.node) > 0
@@ -219,7 +221,7 @@ def write_call(
         taken.discard(name)
     tail = isinstance(statement, ast.Return) and path == (*at, "value")
     body = write_out(program, callee.path, bound, taken, tail)
-    if body is None or any(_is_super(n) for s in body.statements for n in ast.walk(s)):
+    if body is None or any(is_super(n) for s in body.statements for n in ast.walk(s)):
         return False
     return _place(program, rewrite, path, at, statement, body, tail)
 
@@ -271,10 +273,6 @@ def _only_target(program: Program, at: Path, statement: ast.stmt) -> set[str]:
             if binding is not None and len(program.scopes.definitions[binding]) == 1:
                 found.add(target.id)
     return found
-
-
-def _is_super(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 @strategy("apply-partial", tier=Tier.MEDIUM)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from shrinkrepro.core.edits import Change, Edit, Path, source_of
@@ -228,12 +228,18 @@ class Body:
 
 
 def write_out(
-    program: Program, path: Path, bound: Bound, taken: set[str], tail: bool = False, yields: bool = False
+    program: Program,
+    path: Path,
+    bound: Bound,
+    taken: set[str],
+    tail: bool = False,
+    yields: bool = False,
+    also: Mapping[Path, ast.AST | None] | None = None,
 ) -> Body | None:
     """The body of the function at ``path`` for one call, with its names kept apart from ``taken``.
 
     With ``tail`` the call is the value of a return statement, and the body's returns stay. With ``yields`` the
-    function is a generator, whose yields the caller takes care of.
+    function is a generator, whose yields the caller takes care of. ``also`` are further replacements (None: delete).
     """
     node = program.node(path)
     if not isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -243,6 +249,11 @@ def write_out(
         return None
     scopes = program.scopes
     rewrite = Rewrite(program)
+    for at, new_node in (also or {}).items():
+        if new_node is None:
+            rewrite.delete(at)
+        else:
+            rewrite.replace(at, new_node)
     argument_names = names_of(*bound.values.values(), *(v for _, v in bound.unpacked))
     assigned: list[ast.stmt] = []
     renamed: dict[Binding, str] = {}

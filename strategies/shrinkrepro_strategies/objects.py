@@ -1,0 +1,262 @@
+"""Objects: an attribute becomes what was assigned to it, an object a part of it, an expression a plain name.
+
+Decision: which expressions are the same object is read from the facts. A part of an object stands for the whole
+only where the failure came out of that part.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program, parse_expression
+from shrinkrepro.core.scopes import Binding
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.arguments import bind
+from shrinkrepro_strategies.callees import class_called, classes, in_progress
+from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.rewriting import Rewrite, is_simple
+from shrinkrepro_strategies.slices import Slicer
+
+
+@strategy("name-for-expression", tier=Tier.MEDIUM)
+def name_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the name of a variable that holds the same object in the place of an expression.
+
+    Example: ``self.planner.ensemble.model(x)`` -> ``model(x)``.
+    """
+    held = _held(program, facts)
+    slicer = Slicer(program)
+    alike: dict[tuple[str, Binding], list[Change]] = {}
+    for path, node in program.walk(ast.expr):
+        if not isinstance(node, ast.Attribute | ast.Subscript | ast.Call) or not isinstance(_context(node), ast.Load):
+            continue
+        fact = facts.of(path)
+        if fact is None or fact.identity is None or fact.kind in ("function", "type", "const"):
+            continue
+        for binding in held.get(fact.identity, []):
+            if program.scopes.lookup(path, binding.name) != binding or _assigns(program, path, binding):
+                continue
+            alike.setdefault((program.text(node), binding), []).append(Change(path, binding.name))
+            break
+    for changes in alike.values():
+        yield Edit(slicer.with_dead(*changes))
+        if len(changes) > 1:
+            for change in changes:
+                yield Edit((change,))
+
+
+def _context(node: ast.expr) -> ast.expr_context:
+    return getattr(node, "ctx", ast.Load())
+
+
+def _held(program: Program, facts: Facts) -> dict[int, list[Binding]]:
+    """The variables by the identity of what they hold; one that holds several things in turn counts for none."""
+    found: dict[Binding, set[int | None]] = {}
+    for binding, uses in program.scopes.uses.items():
+        for use in uses:
+            fact = facts.of(use)
+            if fact is not None:
+                found.setdefault(binding, set()).add(fact.identity if fact.same else None)
+    by_identity: dict[int, list[Binding]] = {}
+    for binding, identities in found.items():
+        identity = identities.pop() if len(identities) == 1 else None
+        if identity is not None:
+            by_identity.setdefault(identity, []).append(binding)
+    return by_identity
+
+
+def _assigns(program: Program, path: Path, binding: Binding) -> bool:
+    """Whether the statement at ``path`` is what gives the variable its value."""
+    at, _ = program.statement_of(path)
+    return any(d[: len(at)] == at for d in program.scopes.definitions.get(binding, []))
+
+
+@strategy("inline-attribute", tier=Tier.MEDIUM)
+def inline_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put what is assigned to an attribute where it is read, and drop the assignment.
+
+    Only for an attribute that is assigned once; one that is read several times must hold something plain. What the
+    assigned expression takes from the variables around it is written as the literal or object that was seen.
+    """
+    torch, imports = calls.torch_spelling(program)
+    stores: dict[str, list[Path]] = {}
+    loads: dict[str, list[Path]] = {}
+    for path, node in program.walk(ast.Attribute):
+        (stores if isinstance(node.ctx, ast.Store) else loads).setdefault(node.attr, []).append(path)
+    for name, places in stores.items():
+        reads = loads.get(name, [])
+        if len(places) != 1 or not reads:
+            continue
+        up, statement = program.parent(places[0])
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        value = written_for(program, facts, (*up, "value"), reads[0], torch)
+        if value is None or (len(reads) > 1 and not is_simple(value)) or any(r[: len(up)] == up for r in reads):
+            continue
+        if any(written_for(program, facts, (*up, "value"), r, torch) is None for r in reads[1:]):
+            continue
+        rewrite = Rewrite(program)
+        for read in reads:
+            rewrite.replace(read, value)
+        rewrite.delete(up)
+        edit = rewrite.edit()
+        yield Edit(edit.changes, imports if torch in ast.unparse(ast.fix_missing_locations(value)) else ())
+
+
+def written_for(program: Program, facts: Facts, path: Path, there: Path, torch: str) -> ast.expr | None:
+    """The expression at ``path`` as it can stand at ``there``; None when something in it means nothing there."""
+    rewrite = Rewrite(program)
+    if not _carry(program, facts, path, there, torch, rewrite):
+        return None
+    written = rewrite.copy(path)
+    return written if isinstance(written, ast.expr) else None
+
+
+def _carry(program: Program, facts: Facts, path: Path, there: Path, torch: str, rewrite: Rewrite) -> bool:
+    """Make the names below ``path`` mean the same at ``there``, by literals where they do not."""
+    node = program.node(path)
+    names = [
+        (p, n)
+        for p, n in _below(program, path)
+        if isinstance(n, ast.Name) and not _same(program, p, n.id, there) and not _own(program, p, path)
+    ]
+    if not names:
+        return True
+    fact = facts.of(path)
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp) and fact is not None and fact.same:
+        text = sources(fact.value, torch, 1)
+        if text:
+            rewrite.replace(path, parse_expression(text[0]))
+            return True
+    if isinstance(node, ast.Name):
+        return False
+    children: list[Path] = []
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, ast.expr):
+            children.append((*path, field))
+        elif isinstance(value, list):
+            for i, item in enumerate(value):
+                if isinstance(item, ast.expr):
+                    children.append((*path, field, i))
+                elif isinstance(item, ast.keyword):
+                    children.append((*path, field, i, "value"))
+                elif isinstance(item, ast.AST):
+                    return False
+        elif isinstance(value, ast.arguments):
+            return False
+    return all(_carry(program, facts, child, there, torch, rewrite) for child in children)
+
+
+def _below(program: Program, path: Path) -> Iterator[tuple[Path, ast.AST]]:
+    stack = [(path, program.node(path))]
+    while stack:
+        at, node = stack.pop()
+        yield at, node
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST):
+                stack.append(((*at, field), value))
+            elif isinstance(value, list):
+                stack.extend(((*at, field, i), v) for i, v in enumerate(value) if isinstance(v, ast.AST))
+
+
+def _same(program: Program, path: Path, name: str, there: Path) -> bool:
+    return program.scopes.binding(path) == program.scopes.lookup(there, name)
+
+
+def _own(program: Program, path: Path, root: Path) -> bool:
+    """Whether the name at ``path`` is bound inside the expression at ``root``."""
+    binding = program.scopes.binding(path)
+    return binding is not None and len(binding.scope) > 0 and binding.scope[: len(root)] == root
+
+
+@strategy("part-for-object", tier=Tier.MEDIUM)
+def part_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Make a part that an object's constructor makes instead of the object.
+
+    Example: ``Net(8)`` -> ``torch.nn.GRU(8, 8)`` where ``__init__`` has ``self.rnn = torch.nn.GRU(n, n)``. Where facts
+    tell it, only parts that were running when it failed.
+    """
+    slicer = Slicer(program)
+    torch, imports = calls.torch_spelling(program)
+    running = _running_attributes(program, facts)
+    known = classes(program)
+    for path, call in program.walk(ast.Call):
+        owner = class_called(program, facts, path)
+        method = known.methods(owner).get("__init__") if owner is not None else None
+        function = program.node(method) if method is not None else None
+        if method is None or not isinstance(function, ast.FunctionDef) or not function.args.args:
+            continue
+        bound = bind(call, function.args, ast.Constant(None))
+        for i, statement in enumerate(function.body):
+            if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
+                continue
+            name = statement.targets[0].attr
+            if not isinstance(statement.value, ast.Call | ast.Name) or (facts.known and name not in running):
+                continue
+            at = (*method, "body", i, "value")
+            fact = facts.of(at)
+            if fact is not None and fact.kind != "module":
+                continue
+            texts = sources(fact.value, torch, 1) if fact is not None else []
+            if not texts and bound is not None:
+                rewrite = Rewrite(program)
+                for parameter, value in bound.values.items():
+                    for use in program.scopes.uses.get(Binding(method, parameter), []):
+                        rewrite.replace(use, value)
+                texts = [ast.unparse(ast.fix_missing_locations(rewrite.copy(at)))]
+            for text in texts:
+                yield Edit(slicer.with_dead(Change(path, text)), imports)
+
+
+def _running_attributes(program: Program, facts: Facts) -> set[str]:
+    """Names of attributes of ``self`` that were being called when the failure was raised."""
+    found = set()
+    for path, call in program.walk(ast.Call):
+        func = call.func
+        if in_progress(facts, path) or facts.count(program.statement_of(path)[1]) > 0:
+            if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
+                found.add(func.attr)
+            for argument in call.args:
+                if isinstance(argument, ast.Attribute):
+                    found.add(argument.attr)
+    return found
+
+
+@strategy("argument-for-object", tier=Tier.MEDIUM)
+def argument_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put what an object wraps in its place: ``Flat(model)`` -> ``model``, dropping its attribute accesses.
+
+    ``flat.model(x)`` becomes ``flat(x)`` in the same edit, where ``__init__`` has ``self.model = model``.
+    """
+    slicer = Slicer(program)
+    known = classes(program)
+    for path, call in program.walk(ast.Call):
+        owner = class_called(program, facts, path)
+        method = known.methods(owner).get("__init__") if owner is not None else None
+        function = program.node(method) if method is not None else None
+        up, statement = program.parent(path)
+        if owner is None or method is None or not isinstance(function, ast.FunctionDef):
+            continue
+        bound = bind(call, function.args, ast.Constant(None))
+        if bound is None or not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+            continue
+        uses = program.scopes.uses_of((*up, "targets", 0))
+        for inner in function.body:
+            target = inner.targets[0] if isinstance(inner, ast.Assign) else None
+            if not isinstance(inner, ast.Assign) or not isinstance(target, ast.Attribute):
+                continue
+            value = bound.values.get(inner.value.id) if isinstance(inner.value, ast.Name) else None
+            if value is None or not uses:
+                continue
+            accesses = [program.parent(use)[0] for use in uses]
+            nodes = [program.node(a) for a in accesses]
+            if all(isinstance(n, ast.Attribute) and n.attr == target.attr for n in nodes):
+                changes = [Change(a, statement.targets[0].id) for a in accesses]
+                yield Edit(slicer.with_dead(Change(path, program.text(value)), *changes))
+
+
+STRATEGIES = (name_for_expression, inline_attribute, part_for_object, argument_for_object)
