@@ -112,8 +112,9 @@ def _missing(error: Raised, execution: Execution) -> Early | None:
 
 
 def _environment(error: Raised) -> bool:
-    lookup = [frame for frame in error.frames if frame.lib and frame.file == "os.py"]
-    return error.type == "KeyError" and bool(lookup) and bool(error.frames) and error.frames[-1].file == "os.py"
+    """Whether a KeyError comes from os.environ."""
+    last = error.frames[-1] if error.frames else None
+    return error.type == "KeyError" and last is not None and last.lib and last.file in ("os.py", "<frozen os>")
 
 
 def _line(error: Raised) -> str:

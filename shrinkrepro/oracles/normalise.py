@@ -23,6 +23,7 @@ _OBJECT = re.compile(r"<(?P<what>[^<>]*?) at 0x[0-9a-fA-F]+>")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _ABSOLUTE = re.compile(r"(?<![\w/.)\]])(?:[A-Za-z]:[\\/]|\.{0,2}/)(?:[^\s/\\\"':,()<>]+[/\\])*([^\s/\\\"':,()<>]+)")
 _RELATIVE = re.compile(r"(?<![\w/.])(?:[\w.+-]+/)+([\w.+-]+\.(?:py|pyx|cpp|cc|c|h|hpp|cu|cuh|so|pyd|dll|pt|pth))\b")
+_SYMBOL = re.compile(r"(?<![\w.])[su]\d+(?!\w)")  # a symbolic size of the compiler's
 _SIZES = re.compile(r"(?<![\w.])\d+(?:x\d+)+(?!\w)")
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?%?(?![\w])|(?<![\w.])[-+]?(?:nan|inf)(?![\w])"
@@ -43,6 +44,8 @@ _TORCHS_OWN = r"torch|autograd|func|functorch|ctx"
 _METHOD = r"vmap|jvp|backward|forward|setup_context"
 _USER_NAMES = (
     (re.compile(rf"\b({_TRANSFORM})\([^\s,()]+(?=, (?:in_dims|\.\.\.|args))"), rf"\1({NAME}"),
+    (re.compile(r"(?<=in_dims=).+?(?=, \.\.\.\)\(<inputs>\))"), NUMBER),
+    (re.compile(r"(?<=, \.\.\.\): )`[^`]+`"), NAME),
     (re.compile(r"\b[A-Za-z_]\w*?(?:Generated)?Backward\b(?!\d)"), f"{NAME}Backward"),
     (re.compile(r"\b(vmap over) (?!aten|torch)[\w.<>]+(?=, but)"), rf"\1 {NAME}"),
     (re.compile(rf"(?<![\w.])(?!(?:{_TORCHS_OWN})\b)[A-Za-z_][\w<>]*\.({_METHOD})\b"), rf"{NAME}.\1"),
@@ -68,6 +71,7 @@ _NAMED_INNER = re.compile(
     re.DOTALL,
 )
 _LAST_LINE_INNER = re.compile(r"^(?P<type>(?:\w+\.)*\w*(?:Error|Exception)): (?P<text>.*)$", re.MULTILINE)
+_OPERATOR = re.compile(r"(?<!\w)aten::\w+(?:\.\w+)?")
 _EXPLANATION = re.compile(r"^\s*Explanation: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -105,7 +109,7 @@ def _without_accidents(text: str) -> str:
     for pattern, replacement in _USER_NAMES:
         text = pattern.sub(replacement, text)
     text = _ATTRIBUTE.sub(lambda m: m[0] if m[1] in _KNOWN_CLASSES else f"{NAME} object ", text)
-    text = _SIZES.sub(NUMBER, text)
+    text = _SYMBOL.sub(NUMBER, _SIZES.sub(NUMBER, text))
     if "(1) " in text and "(2) " in text:  # the numbers of a list of reasons are no sizes
         text = _MARKER.sub("", text)
     text = _NUMBER.sub(NUMBER, text)
@@ -176,8 +180,14 @@ def _unquoted(literal: str) -> str:
 
 
 def sentence_of(type_name: str, message: str) -> str:
-    """The normal form that stands in a signature: with Dynamo's own errors, the explanation belongs to it."""
+    """The normal form that stands in a signature.
+
+    An operator that is named only further on belongs to it, and so does the explanation of an error of Dynamo's own.
+    """
     sentence = normalise(message)
+    operator = _OPERATOR.search(message)
+    if operator and "aten::" not in sentence:
+        sentence = f"{sentence}: {operator[0]}"
     if type_name.startswith("torch._dynamo."):
         explained = _EXPLANATION.search(message)
         if explained:

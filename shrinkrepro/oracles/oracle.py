@@ -24,8 +24,10 @@ _LOCAL_CAUSE = re.compile(
     r"^vmap: It looks like you're|^vmap: called random operation|^vmap over |dynamic shape|"
     r"^Batching rule not implemented for|does not yet have a batching rule|vmap fallback which is currently disabled"
 )
-# Messages that name the operator which the library lacks something for: any way to that operator is the same bug.
+# Messages that name the operator which the library lacks something for, or the line of C++ that broke: any way there
+# is the same bug.
 _NAMES_OPERATOR = re.compile(
+    r"INTERNAL ASSERT FAILED at |"
     r"^Batching rule not implemented for aten::|^Trying to use forward AD with \w|^aten::\S+ requires special handling|"
     r"Attempted to vmap over aten::|^Could not run 'aten::|^derivative for aten::|^the derivative for '"
 )
@@ -138,6 +140,8 @@ class Oracle:
             return _differ("message", want.sentence, found.sentence)
         if self.match == "message":
             return ""
+        if found.tracer_broke != want.tracer_broke:
+            return "Dynamo itself no longer breaks" if want.tracer_broke else "Dynamo itself breaks"
         return self._place_difference(found, source) or level_difference(want, found)
 
     def _message_may_go(self, found: Signature) -> bool:

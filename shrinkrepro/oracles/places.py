@@ -203,6 +203,11 @@ _STDLIB_PACKAGES = (
 )  # fmt: skip
 
 
+def is_native_door(crash_frame: str) -> bool:
+    """Whether a crash in this frame (``file:function``) is one of foreign code called by ctypes."""
+    return crash_frame.startswith("ctypes/")
+
+
 def _is_stdlib(file: str) -> bool:
     return file.startswith(_STDLIB_PACKAGES)
 

@@ -52,6 +52,7 @@ class Signature:
     code: int = 0
     by_program: bool = False  # of a mismatch: raised by the program's own check, not by torch.testing
     overflow: bool = False  # of a crash: the stack ran over
+    tracer_broke: bool = False  # Dynamo itself went wrong, beyond what it says of the program
 
     def describe(self) -> str:
         """The signature in words, one line."""
@@ -199,7 +200,8 @@ def _raised(chain: Sequence[Raised]) -> Signature:
     path = [frame for outer in chain[: index + 1] for frame in outer.frames] + list(traced)
     levels = places.levels_of(path)
     # What Dynamo was tracing says more than where in Dynamo it gave up, unless Dynamo itself went wrong.
-    stacks = [error.frames, traced] if error.type.endswith("InternalTorchDynamoError") else [traced, error.frames]
+    broke = any(outer.type.endswith("InternalTorchDynamoError") for outer in chain[: index + 1])
+    stacks = [error.frames, traced] if broke else [traced, error.frames]
     where = next(filter(None, map(places.place_of, stacks)), None)
     kind, message = error.type, error.message
     inner = inner_text(kind, message)
@@ -211,7 +213,7 @@ def _raised(chain: Sequence[Raised]) -> Signature:
         comparison = where is not None and where.inside and where.file.startswith(_COMPARISON)
         if comparison or where is None or not where.inside:
             return Signature(MISMATCH, kind, sentence, None, levels, by_program=not comparison)
-    return Signature(EXCEPTION, kind, sentence, where, levels)
+    return Signature(EXCEPTION, kind, sentence, where, levels, tracer_broke=broke)
 
 
 def _crash(execution: Execution) -> Signature:
@@ -237,6 +239,9 @@ def _as_frames(crash_frames: Sequence[str]) -> list[Frame]:
 
 
 def _crash_place(crash_frames: Sequence[str]) -> Place | None:
+    if crash_frames and places.is_native_door(crash_frames[0]):
+        file, _, function = crash_frames[0].rpartition(":")
+        return Place(file, function)
     return places.place_of(_as_frames(crash_frames))
 
 

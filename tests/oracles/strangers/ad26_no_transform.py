@@ -1,0 +1,3 @@
+import torch
+
+torch.ones(1, 1).to_sparse_csr().stride()

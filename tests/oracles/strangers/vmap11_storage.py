@@ -1,0 +1,3 @@
+import torch
+
+torch.vmap(lambda x: x._typed_storage())(torch.zeros(1))
