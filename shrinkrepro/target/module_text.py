@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, List, Optional, Tuple
 
-_MISSING = object()
+_MISSING: Any = object()
 _FACTORY = ("device", "dtype")
 _CHAINS = ("Sequential", "ModuleList")
 _RECURRENT: Tuple[Tuple[str, Any], ...] = (
@@ -72,7 +72,7 @@ def _arguments(module: Any) -> Optional[List[Tuple[str, Any]]]:
 
 
 def _attribute(module: Any, name: str, default: Any) -> Any:
-    value = getattr(module, name, _MISSING)
+    value: Any = getattr(module, name, _MISSING)
     if name == "bias" and isinstance(default, bool) and not isinstance(value, bool) and value is not _MISSING:
         return value is not None
     uniform = isinstance(value, (tuple, list)) and bool(value) and all(v == value[0] for v in value)

@@ -7,12 +7,16 @@ the question is only whether the program is healthy when nothing is transformed.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+TURNS = 4096  # of all loops of one run; after that a loop runs one sample and repeats its result
+
 loop_depth = 0  # how many vmap loops are running: there, a graph is used once per turn
+turns_made = 0
 
 
 def vmap(
@@ -30,10 +34,14 @@ def vmap(
 
         size, flat_dims, flat_args, spec = _process_batched_inputs(in_dims, args, func)
         turns: List[Any] = []
-        global loop_depth
+        global loop_depth, turns_made
         loop_depth += 1
         try:
             for i in range(max(1, size)):
+                turns_made += 1
+                if turns and turns_made > TURNS:
+                    turns.extend(turns[-1:] * (size - i))
+                    break
                 sample = [a if d is None else _sample(a, d, i, size) for a, d in zip(flat_args, flat_dims)]
                 turns.append(func(*tree_unflatten(sample, spec), **kwargs))
         finally:
@@ -153,16 +161,32 @@ def keep_graph(original: Callable[..., Any], position: int) -> Callable[..., Any
     return functools.wraps(original)(run)
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Any:
-    """forward_ad.make_dual: the tensor without its tangent."""
-    return tensor.view_as(tensor)
+def make_dual(original: Callable[..., Any]) -> Callable[..., Any]:
+    """forward_ad.make_dual for a program: the tensor without its tangent. Torch's own calls go on as they are."""
+
+    def run(tensor: Any, tangent: Any, *, level: Any = None) -> Any:
+        if _caller_is_torch():
+            return original(tensor, tangent, level=level)
+        return tensor.view_as(tensor)
+
+    return functools.wraps(original)(run)
 
 
-def unpack_dual(tensor: Any, *, level: Any = None) -> Any:
-    """forward_ad.unpack_dual: the tensor, and a zero tangent."""
-    from torch.autograd.forward_ad import UnpackedDualTensor
+def unpack_dual(original: Callable[..., Any]) -> Callable[..., Any]:
+    """forward_ad.unpack_dual for a program: the tensor, and inside a dual level a zero tangent."""
 
-    return UnpackedDualTensor(tensor, torch.zeros_like(tensor))
+    def run(tensor: Any, *, level: Any = None) -> Any:
+        from torch.autograd import forward_ad
+
+        if _caller_is_torch() or forward_ad._current_level < 0:  # printing a tensor unpacks it
+            return original(tensor, level=level)
+        return forward_ad.UnpackedDualTensor(tensor, torch.zeros_like(tensor))
+
+    return functools.wraps(original)(run)
+
+
+def _caller_is_torch() -> bool:
+    return str(sys._getframe(2).f_globals.get("__name__", "")).partition(".")[0] == "torch"
 
 
 def _jacobian(

@@ -35,8 +35,6 @@ _OTHERS: Tuple[Tuple[str, str, Any], ...] = (
     ("torch.autograd.functional", "vhp", plain.autograd_pull),
     ("torch.autograd.functional", "hvp", plain.autograd_pull),
     ("torch.autograd.functional", "jvp", plain.autograd_push),
-    ("torch.autograd.forward_ad", "make_dual", plain.make_dual),
-    ("torch.autograd.forward_ad", "unpack_dual", plain.unpack_dual),
 )
 
 
@@ -52,6 +50,9 @@ def install() -> None:
         _enter(table, home, name, replacement)
     _enter(table, "torch.autograd", "grad", plain.keep_graph(torch.autograd.grad, 3))
     _enter(table, "torch.autograd", "backward", plain.keep_graph(torch.autograd.backward, 2))
+    forward_ad = torch.autograd.forward_ad
+    _enter(table, "torch.autograd.forward_ad", "make_dual", plain.make_dual(forward_ad.make_dual))
+    _enter(table, "torch.autograd.forward_ad", "unpack_dual", plain.unpack_dual(forward_ad.unpack_dual))
     for space in _spaces():
         for name, value in list(space.items()):
             known = table.get(id(value))
