@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from shrinkrepro.workers.target import Target
 
 SCRIPT = Path(__file__).parent / "scripts" / "per_sample_clipping.py"
 FORK_GOAL, BATCH_GOAL = 30.0, 150.0  # times the rate of fresh interpreters
+TIMEOUT = 60.0  # seconds a candidate; those of the recording were measured for forks
 BATCH = 50  # candidates that the pool is given at a time: a pass hands over chunks, not the whole stream
 
 
@@ -36,21 +38,46 @@ def bind_to_one_core() -> str:
     return f"core {core}"
 
 
-def rate_fresh(target: Target, jobs: Sequence[Job]) -> float:
-    """Candidates per second, a fresh interpreter each."""
-    start = time.perf_counter()
+@dataclass(frozen=True)
+class Rate:
+    """Candidates per second of wall time, and per second of processor time of all processes together."""
+
+    wall: float
+    cpu: float
+
+
+def _cpu_seconds() -> float:
+    ours = resource.getrusage(resource.RUSAGE_SELF)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ours.ru_utime + ours.ru_stime + ended.ru_utime + ended.ru_stime
+
+
+def rate_fresh(target: Target, jobs: Sequence[Job]) -> Rate:
+    """A fresh interpreter for each."""
+    cpu, start = _cpu_seconds(), time.perf_counter()
     for job in jobs:
-        run_fresh(target, job.source, job.timeout)
-    return len(jobs) / (time.perf_counter() - start)
+        run_fresh(target, job.source, TIMEOUT)
+    return Rate(len(jobs) / (time.perf_counter() - start), len(jobs) / (_cpu_seconds() - cpu))
 
 
-def rate_pool(pool: Pool, jobs: Sequence[Job], alone: bool) -> float:
-    """Candidates per second on a running pool, one per fork or in batches."""
-    ready = [replace(job, alone=alone) for job in jobs]
-    start = time.perf_counter()
-    for i in range(0, len(ready), BATCH):
-        pool.run(ready[i : i + BATCH])
-    return len(jobs) / (time.perf_counter() - start)
+def _run_in_pool(target: Target, jobs: Sequence[Job]) -> tuple[float, float]:
+    """Wall seconds of the jobs but the first on a running pool, and processor seconds of everything."""
+    cpu = _cpu_seconds()
+    with Pool(target, jobs=1) as pool:
+        pool.run(jobs[:1])
+        start = time.perf_counter()
+        for i in range(1, len(jobs), BATCH):
+            pool.run(jobs[i : i + BATCH])
+        wall = time.perf_counter() - start
+    return wall, _cpu_seconds() - cpu
+
+
+def rate_pool(target: Target, jobs: Sequence[Job], alone: bool) -> Rate:
+    """One per fork or in batches, on a warm pool: its start, measured with one job, is taken off."""
+    ready = [replace(job, alone=alone, timeout=TIMEOUT) for job in jobs]
+    _, start = _run_in_pool(target, ready[:1])
+    wall, cpu = _run_in_pool(target, ready)
+    return Rate((len(jobs) - 1) / wall, (len(jobs) - 1) / max(cpu - start, 1e-9))
 
 
 def main(
@@ -58,7 +85,10 @@ def main(
     candidates: Annotated[int, typer.Option(help="How many candidates to replay; 0: all.")] = 0,
     sample: Annotated[int, typer.Option(help="How many of them in fresh interpreters.")] = 10,
 ) -> None:
-    """Record, replay three ways, print the rates and the ratios. Exits 1 below a goal."""
+    """Record, replay three ways, print the rates and the ratios. Exits 1 where the wall time misses a goal.
+
+    On a machine that is shared the rate per processor second is the one to read.
+    """
     where = bind_to_one_core()
     recorded, result = recording.record(script)
     target = recorded.target
@@ -68,16 +98,17 @@ def main(
         jobs = jobs[:candidates]
     lines = len(script.read_text(encoding="utf-8").splitlines())
     print(f"{script.name}, {lines} lines: {result.tokens_before} -> {result.tokens_after} tokens; {where}")
-    print(f"{len(jobs)} different candidates of the {result.counts.run} queries are replayed")
+    print(f"{len(jobs)} different candidates of its {result.counts.run} queries, again:", flush=True)
+    print(f"{'':22} {'per second':>10} {'times':>7}    {'per processor second':>20} {'times':>7}   goal")
     fresh = rate_fresh(target, random.Random(0).sample(jobs, min(sample, len(jobs))))
-    with Pool(target, jobs=1) as pool:
-        pool.run(jobs[:1])
-        fork = rate_pool(pool, jobs, alone=True)
-        batch = rate_pool(pool, jobs, alone=False)
-    print(f"fresh interpreters {fresh:10.2f}/s")
-    print(f"one per fork       {fork:10.2f}/s  {fork / fresh:8.1f} times (goal {FORK_GOAL:.0f})")
-    print(f"in batches of {BATCH:<4} {batch:10.2f}/s  {batch / fresh:8.1f} times (goal {BATCH_GOAL:.0f})")
-    raise typer.Exit(0 if fork / fresh >= FORK_GOAL and batch / fresh >= BATCH_GOAL else 1)
+    good = True
+    print(f"{'fresh interpreters':22} {fresh.wall:10.2f} {1:7}    {fresh.cpu:20.2f} {1:7}", flush=True)
+    for label, alone, goal in (("one per fork", True, FORK_GOAL), (f"in batches of {BATCH}", False, BATCH_GOAL)):
+        rate = rate_pool(target, jobs, alone)
+        wall, cpu = rate.wall / fresh.wall, rate.cpu / fresh.cpu
+        good &= wall >= goal
+        print(f"{label:22} {rate.wall:10.2f} {wall:7.1f}    {rate.cpu:20.2f} {cpu:7.1f}   {goal:.0f}", flush=True)
+    raise typer.Exit(0 if good else 1)
 
 
 if __name__ == "__main__":
