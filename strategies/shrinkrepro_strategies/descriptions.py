@@ -52,9 +52,9 @@ def _parses(text: str) -> bool:
 
 def _sequence(value: Description, torch: str, most: int) -> list[str]:
     items = value.get("items")
-    if items is None or len(items) >= 8 or value.get("t") not in ("tuple", "list", "set", "Size", "torch.Size"):
+    if items is None or value.get("t") not in ("tuple", "list", "set", "Size", "torch.Size"):
         return []
-    if value.get("n", len(items)) != len(items):
+    if value.get("len", len(items)) != len(items):
         return []
     parts = [sources(item, torch, most) for item in items]
     if any(not part for part in parts):
@@ -77,7 +77,7 @@ def _bracket(inner: Sequence[str], kind: str) -> str:
 
 def _mapping(value: Description, torch: str, most: int) -> list[str]:
     items = value.get("items")
-    if items is None or len(items) >= 8:
+    if items is None or value.get("len", len(items)) != len(items):
         return []
     found = []
     pairs = [(sources(key, torch, 1), sources(item, torch, most)) for key, item in items]
@@ -92,6 +92,8 @@ def tensor_sources(value: Description, torch: str = "torch") -> list[str]:
     """Spellings of a tensor like ``value``: ones, zeros, the seen numbers, random ones."""
     shape = [int(n) for n in value["shape"]]
     dtype = str(value.get("dtype", "float32"))
+    if any(n < 0 for n in shape):
+        return []
     options = _options(value, torch, dtype)
     tail = _SPARSE.get(str(value.get("layout", "strided")))
     if tail is None and value.get("layout", "strided") != "strided":
@@ -155,7 +157,7 @@ def _options(value: Description, torch: str, dtype: str, implied: bool = False) 
     device = str(value.get("device", "cpu"))
     if device != "cpu":
         text += f", device={device.removesuffix(':0')!r}"
-    if value.get("grad"):
+    if value.get("grad") and not value.get("levels"):
         text += ", requires_grad=True"
     return text
 

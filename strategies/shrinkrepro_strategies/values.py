@@ -13,7 +13,7 @@ from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies import calls
+from shrinkrepro_strategies import calls, distil
 from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.slices import Slicer
 
@@ -198,6 +198,7 @@ def _replaceable(program: Program, path: Path, node: ast.expr) -> bool:
 
 
 STRATEGIES = (
+    *distil.STRATEGIES,
     constant_for_expression,
     constant_for_name,
     value_for_assignment,

@@ -1,0 +1,281 @@
+"""Frames: the calls that were under way when the program failed, and a program made of one of them.
+
+Decision: an expression without a fact whose operands all have one is where a frame of the failure stands; that is
+exact, and costs no query. A frame's operands are written down from facts, so what led to them is not needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+
+from shrinkrepro.core.edits import Path
+from shrinkrepro.core.facts import ExprFact, Facts
+from shrinkrepro.core.program import Program, parse_expression
+from shrinkrepro.core.scopes import Binding
+from shrinkrepro_strategies.descriptions import sources
+
+_DEPTH = 12  # definitions that are followed to write one operand down
+
+
+def running(program: Program, facts: Facts) -> list[Path]:
+    """Paths of the expressions that were being evaluated at the failure, outermost frame first; empty without facts."""
+    if not facts.known:
+        return []
+    found: list[tuple[int, Path]] = []
+    for path, node in program.walk(ast.Call, ast.BinOp, ast.Subscript, ast.Compare, ast.UnaryOp):
+        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            continue
+        _, statement = program.statement_of(path)
+        if not facts.ran(statement):
+            continue
+        started = _started(program, facts, path, statement)
+        if _finished(facts, path, started):
+            continue
+        below = operands(path, node)
+        if all(_finished(facts, at, started) or isinstance(child, _SILENT) for at, child in below):
+            orders = [fact.order for fact in (facts.of(at) for at, _ in below) if fact is not None]
+            if orders:
+                found.append((max(orders), path))
+    return [path for _, path in sorted(found, key=lambda item: item[0])]
+
+
+def stuck_tests(program: Program, facts: Facts) -> list[Path]:
+    """Paths of the conditions whose value was known but whose truth was not: no branch was taken."""
+    found: list[tuple[int, Path]] = []
+    for path, node in program.walk(ast.If, ast.While, ast.IfExp, ast.Assert):
+        at: Path = (*path, "test")
+        fact = facts.of(at)
+        if fact is None or fact.kind != "tensor":
+            continue
+        if isinstance(node, ast.IfExp):
+            taken = any(facts.of((*path, name)) is not None for name in ("body", "orelse"))
+        else:
+            inner = [*getattr(node, "body", ()), *getattr(node, "orelse", ())]
+            taken = any(facts.count(statement) for statement in inner) or isinstance(node, ast.Assert)
+        if not taken:
+            found.append((fact.order, at))
+    return [path for _, path in sorted(found)]
+
+
+# Operands that are not observed, or that hardly fail by themselves.
+_SILENT = (ast.Constant, ast.JoinedStr, ast.Slice, ast.Name, ast.Attribute, ast.Lambda)
+_CONDITIONAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
+
+
+def _started(program: Program, facts: Facts, path: Path, statement: ast.stmt) -> int:
+    """How often the expression at ``path`` was begun, as far as lines tell."""
+    if hasattr(statement, "body"):
+        return 1
+    for _, above in program.ancestors(path):
+        if above is statement:
+            break
+        if isinstance(above, _CONDITIONAL):
+            return 1
+    return facts.count(statement)
+
+
+def _finished(facts: Facts, path: Path, started: int) -> bool:
+    fact = facts.of(path)
+    return fact is not None and fact.count >= started
+
+
+def operands(path: Path, node: ast.AST) -> list[tuple[Path, ast.expr]]:
+    """The expressions that ``node`` works on, with their paths."""
+    found: list[tuple[Path, ast.expr]] = []
+    for name, value in ast.iter_fields(node):
+        children = [((*path, name), value)] if isinstance(value, ast.AST) else []
+        if isinstance(value, list):
+            children = [((*path, name, i), item) for i, item in enumerate(value)]
+        for at, child in children:
+            if isinstance(child, ast.keyword | ast.Starred):
+                found.append(((*at, "value"), child.value))
+            elif isinstance(child, ast.expr):
+                found.append((at, child))
+    return found
+
+
+class Hoist:
+    """Writes expressions of inner scopes down at module level.
+
+    ``lines`` must stand before them; ``kept`` are the statements of the module that they need, with their new text
+    where it is simpler.
+    """
+
+    def __init__(self, program: Program, facts: Facts, torch: str, spelling: int = 0) -> None:
+        self.program, self.facts, self.torch, self.spelling = program, facts, torch, spelling
+        self.lines: list[str] = []
+        self.kept: dict[Path, str | None] = {}
+        self._done: dict[Binding, str | None] = {}
+        self._calls = running(program, facts)
+        self._roots: tuple[Path, ...] = ()
+
+    def expression(
+        self, path: Path, leaf: Callable[[Path, ExprFact], str | None] | None = None, depth: int = 0
+    ) -> str | None:
+        """Text of the expression at ``path`` with literals for its operands; None when one cannot be written down."""
+        before, self._roots = self._roots, (*self._roots, path)
+        whole = leaf is None or path in self._calls
+        node = self._rewritten(path, leaf, depth, top=depth == 0 and whole)
+        self._roots = before
+        return None if node is None else ast.unparse(ast.fix_missing_locations(node))
+
+    def _rewritten(
+        self, path: Path, leaf: Callable[[Path, ExprFact], str | None] | None, depth: int, top: bool = False
+    ) -> ast.AST | None:
+        node = self.program.node(path)
+        fact = self.facts.of(path)
+        if isinstance(node, ast.expr) and not top and fact is not None and not isinstance(node, ast.Constant):
+            text = leaf(path, fact) if leaf is not None else None
+            text = text or self._literal(path, fact)
+            if text is not None:
+                return parse_expression(text)
+        if isinstance(node, ast.Name):
+            return node if self._name(path, depth) else None
+        if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            return node if self._needs(path, depth) else None  # what runs inside has values of its own
+        new = copy.copy(node)
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
+                continue
+            if isinstance(value, ast.AST):
+                below = self._rewritten((*path, name), leaf, depth)
+                if below is None:
+                    return None
+                setattr(new, name, below)
+            elif isinstance(value, list):
+                items = []
+                for i, item in enumerate(value):
+                    below = self._rewritten((*path, name, i), leaf, depth) if isinstance(item, ast.AST) else item
+                    if below is None and item is not None:
+                        return None
+                    items.append(below)
+                setattr(new, name, items)
+        return new
+
+    def _literal(self, path: Path, fact: ExprFact) -> str | None:
+        if fact.kind not in ("tensor", "seq", "dict", "const", "module"):
+            return None
+        texts = sources(fact.value, self.torch, 4)
+        return texts[min(self.spelling, len(texts) - 1)] if texts else None
+
+    def _name(self, path: Path, depth: int) -> bool:
+        """Make the name at ``path`` mean the same at module level; whether that is possible."""
+        binding = self.program.scopes.binding(path)
+        if binding is None:
+            return True
+        if binding in self._done:
+            return self._done[binding] is not None
+        if any(binding.scope[: len(root)] == root for root in self._roots):
+            return True  # a parameter of what is written down as a whole
+        self._done[binding] = binding.name
+        if depth > _DEPTH:
+            return False
+        if binding.scope == ():
+            return self._module_name(binding, depth)
+        definitions = self.program.scopes.definitions.get(binding, [])
+        text = self._seen(binding)
+        if text is not None:
+            self.lines.append(f"{binding.name} = {text}")
+            return True
+        if len(definitions) == 1 and self._definition(definitions[0], binding, depth):
+            return True
+        self._done[binding] = None
+        return False
+
+    def _module_name(self, binding: Binding, depth: int) -> bool:
+        for definition in self.program.scopes.definitions.get(binding, []):
+            statement = definition[:2]
+            if isinstance(self.program.node(statement), ast.Import | ast.ImportFrom) or statement in self.kept:
+                continue
+            self.kept[statement] = None
+            if self._simplified(statement, definition, binding, depth):
+                continue
+            if not self._needs(statement, depth):
+                return False
+        return True
+
+    def _simplified(self, path: Path, definition: Path, binding: Binding, depth: int) -> bool:
+        """Whether the assignment at ``path`` of the module can be written with literals."""
+        statement = self.program.node(path)
+        if not isinstance(statement, ast.Assign) or definition != (*path, "targets", 0):
+            return False
+        text = self._seen(binding)
+        if text is None:
+            text = self.expression((*path, "value"), None, depth + 1)
+        if text is not None:
+            self.kept[path] = f"{binding.name} = {text}"
+        return text is not None
+
+    def _seen(self, binding: Binding) -> str | None:
+        """A literal for what ``binding`` was seen to be at its uses."""
+        for use in self.program.scopes.uses.get(binding, []):
+            fact = self.facts.of(use)
+            text = self._literal(use, fact) if fact is not None else None
+            if text is not None:
+                return text
+        return None
+
+    def _needs(self, root: Path, depth: int) -> bool:
+        """Make all names that the statement at ``root`` reads from outside mean the same."""
+        before, self._roots = self._roots, (*self._roots, root)
+        try:
+            return all(
+                self._name(self.program.paths[id(node)], depth + 1)
+                for node in ast.walk(self.program.node(root))
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+            )
+        finally:
+            self._roots = before
+
+    def _definition(self, path: Path, binding: Binding, depth: int) -> bool:
+        node = self.program.node(path)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not self._needs(path, depth):
+                return False
+            self.lines.append(self.program.text(node))
+            return True
+        if isinstance(node, ast.arg):
+            argument = self._argument(path, binding)
+            text = self.expression(argument, None, depth + 1) if argument is not None else None
+            if text is None:
+                return False
+            if text != binding.name:
+                self.lines.append(f"{binding.name} = {text}")
+            return True
+        at, statement = self.program.statement_of(path)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and path == (*at, "targets", 0):
+            text = self.expression((*at, "value"), None, depth + 1)
+            if text is None:
+                return False
+            self.lines.append(f"{binding.name} = {text}")
+            return True
+        return False
+
+    def _argument(self, path: Path, binding: Binding) -> Path | None:
+        """Path of what the running call passes for the parameter at ``path``."""
+        function = self.program.node(binding.scope)
+        if not isinstance(function, ast.FunctionDef) or path[-2] != "args":
+            return None
+        index = path[-1]
+        assert isinstance(index, int)
+        for at in self._calls:
+            call = self.program.node(at)
+            if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
+                continue
+            fact = self.facts.of((*at, "func"))
+            line = fact.value.get("line") if fact is not None and fact.kind == "function" else None
+            if line != function.lineno and line not in [d.lineno for d in function.decorator_list]:
+                continue
+            place = index
+            if isinstance(self.program.parent(binding.scope)[1], ast.ClassDef) and isinstance(call.func, ast.Attribute):
+                if index == 0:
+                    return (*at, "func", "value")
+                place = index - 1
+            if place < len(call.args):
+                return (*at, "args", place)
+            for k, word in enumerate(call.keywords):
+                if word.arg == binding.name:
+                    return (*at, "keywords", k, "value")
+        return None
