@@ -159,12 +159,14 @@ class Oracle:
             return ""
         if want.where is None:
             return _differ("place", None, found.where)
-        if want.where.inside:
-            direct = found.where is None and (
-                _NAMES_OPERATOR.search(want.sentence) is not None or names_call(source, want.where.function)
-            )
-        else:  # the library only called back: that may go when the cause is the program's own call
-            direct = _LOCAL_CAUSE.search(want.sentence) is not None and (found.where is None or not found.where.inside)
+        local = _LOCAL_CAUSE.search(want.sentence) is not None
+        direct = False
+        if not want.where.inside:  # the library only called back: that may go when the cause is the program's own call
+            direct = local and (found.where is None or not found.where.inside)
+        elif found.where is None:
+            foreign = not want.where.file.startswith("torch/")  # a third party's code, which called torch
+            named = _NAMES_OPERATOR.search(want.sentence) is not None
+            direct = named or (foreign and local) or names_call(source, want.where.function)
         if direct:
             return ""
         return _differ("place", want.where, found.where)

@@ -9,7 +9,7 @@ is around it and keeps it. Generated code and the standard library are never pla
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkrepro.core.tracebacks import locate
@@ -126,6 +126,8 @@ _PLUMBING_NAMES = frozenset(
      "<setcomp>", "<module>", "call_function", "call_method", "call_wrapped", "wrapper_function", "var_getattr",
      "inline_user_function_return", "wrapped_call_function", "_call_function"}
 )  # fmt: skip
+# What only drives the program's code: it is a place when it raises, not when what it called does.
+_DRIVERS = ("torch/optim/", "torch/utils/data/", "torch/utils/benchmark/", "torch/testing/")
 _TRACED = re.compile(r'^ {2,3}File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$', re.MULTILINE)
 
 
@@ -169,16 +171,26 @@ def levels_of(frames: Sequence[Frame]) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def place_of(frames: Iterable[Frame]) -> Place | None:
-    """The innermost library function that is neither a level nor plumbing; None when the program itself raised."""
-    inside = True
-    for frame in reversed(list(frames)):
+def place_of(frames: Sequence[Frame]) -> Place | None:
+    """The innermost library function that is neither a level nor plumbing; None when the program itself raised.
+
+    What called the code in which the program entered a transform does not count: a failure under
+    ``vmap`` in the closure of an optimizer is no failure of the optimizer.
+    """
+    inside, entered = True, False
+    for number in range(len(frames) - 1, -1, -1):
+        frame = frames[number]
         if frame.file.startswith("<"):
             continue
         if not frame.lib:
+            if entered:
+                return None
             inside = False
         elif is_place(frame):
-            return Place(frame.file, frame.function, inside)
+            if inside or not frame.file.startswith(_DRIVERS):
+                return Place(frame.file, frame.function, inside)
+        elif level_of(frame, frames[number + 1] if number + 1 < len(frames) else None):
+            entered = True
     return None
 
 

@@ -176,12 +176,13 @@ def culprit(chain: Sequence[Raised]) -> int:
 def _wraps(outer: Raised, inner: Raised) -> bool:
     if not inner.frames:
         return False  # made for the text, never raised
-    if outer.type.startswith(("torch._dynamo.", "torch._inductor.")):
-        return True
     quoted = inner.message.strip().splitlines()[0].strip() if inner.message.strip() else ""
     if len(quoted) >= 8 and quoted in outer.message:
         return True
-    if inner.type.rsplit(".", 1)[-1] in _LOOKUPS and not any(_torch(frame) for frame in inner.frames):
+    lookup = inner.type.rsplit(".", 1)[-1] in _LOOKUPS
+    if outer.type.startswith(("torch._dynamo.", "torch._inductor.")):
+        return not lookup and not inner.type.startswith("torch._dynamo.exc.Observed")
+    if lookup and not any(_torch(frame) for frame in inner.frames):
         return False
     if not outer.frames:
         return True

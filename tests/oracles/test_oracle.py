@@ -84,7 +84,15 @@ def test_what_only_called_back_may_go_when_the_cause_is_local() -> None:
     checkpoint = lib("utils/checkpoint.py", "checkpoint")
     assert same(raising(VMAP, checkpoint, USER, message=item), raising(VMAP, USER, message=item))
     assert not same(raising(VMAP, checkpoint, message=item), raising(VMAP, USER, message=item))
+
+
+def test_what_drives_the_program_is_no_place() -> None:
+    step = lib("optim/lbfgs.py", "step")
+    checkpoint = lib("utils/checkpoint.py", "checkpoint")
+    assert same(raising(step, USER), raising(USER))
+    assert same(raising(checkpoint, USER, VMAP, USER), raising(VMAP, USER))
     assert not same(raising(VMAP, checkpoint, USER), raising(VMAP, USER))
+    assert not same(raising(USER, step), raising(USER))
 
 
 def test_match_widens() -> None:

@@ -6,7 +6,7 @@ sys.setrecursionlimit(10**9)
 
 
 def f(x):
-    return f(torch.vmap(f)(x[None]))
+    return max([x], key=f)
 
 
-f(torch.zeros(1))
+torch.vmap(f)(torch.zeros(1))
