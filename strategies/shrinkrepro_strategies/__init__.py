@@ -31,7 +31,15 @@ _PARTS = (
 
 
 # What is tried first: each can take away most of a long-running program in one query.
-_FIRST = ("drop-unexecuted", "drop-after-failure", "value-for-assignment", "value-for-argument", "drop-unused")
+_FIRST = (
+    "distil-failure",
+    "frame-for-program",
+    "drop-unexecuted",
+    "drop-after-failure",
+    "value-for-assignment",
+    "value-for-argument",
+    "drop-unused",
+)
 
 
 def _load() -> tuple[Strategy, ...]:
