@@ -29,11 +29,21 @@ class BundleError(Exception):
     """The modules cannot be folded into one file; the text says why."""
 
 
-def bundle(main: str, modules: Mapping[str, str], packages: frozenset[str] = frozenset(), package: str = "") -> str:
+def bundle(
+    main: str,
+    modules: Mapping[str, str],
+    packages: frozenset[str] = frozenset(),
+    package: str = "",
+    lazily: bool = False,
+) -> str:
     """Fold the local ``modules`` (dotted name -> source) that ``main`` imports into one source text.
 
     ``packages`` are the names whose source is an ``__init__``; ``package`` is main's own package when it is run
     with ``-m``. ``main`` comes back unchanged when it imports none of the modules.
+
+    What functions import runs before the statement that may call the function; so it may run where it did not run
+    before (an optional module whose own imports are missing). ``lazily`` keeps even that: such a module becomes a
+    function that the import calls. It reads and reduces worse, so it is for the caller whose first bundle differs.
 
     Raises:
         BundleError: a module has a syntax error, or the folded text would not compile.
@@ -45,13 +55,14 @@ def bundle(main: str, modules: Mapping[str, str], packages: frozenset[str] = fro
         graph = ImportGraph(main, modules, packages, package)
         if graph.closure(MAIN) == {MAIN} and not package:
             return main
-        first = _Fold(graph, recorder)
+        lazy = graph.late() if lazily else frozenset[str]()
+        first = _Fold(graph, recorder, lazy)
         first.run()
         graph = ImportGraph(main, modules, packages, package)
         objects = {name: object_kind(graph, name, kind) for name, kind in first.objects.items()}
         if objects:
             module_class(recorder)  # records the names that the objects need
-        fold = _Fold(graph, recorder.settle(graph, first.emitted), objects, first.used)
+        fold = _Fold(graph, recorder.settle(graph, first.emitted), lazy, objects, first.used)
         text = ast.unparse(fold.run()) + "\n"
         compile(text, "bundle", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -66,16 +77,21 @@ class _Fold:
         self,
         graph: ImportGraph,
         names: FoldedNames,
+        lazy: frozenset[str],
         objects: Mapping[str, str] | None = None,
         used: frozenset[str] | set[str] = frozenset(),
     ) -> None:
         self.graph = graph
         self.names = names
+        self.lazy = lazy
+        self._loading = False
         self.objects: dict[str, str] = dict(objects or {})  # module -> "read" or "live"
         self.emitted: list[str] = []
         self.used: set[str] = set(used)  # what the folded file itself must import
         self._definitions: list[tuple[str, set[str]]] = []  # name, the names in its definition
         self._waiting: list[tuple[set[str], list[str]]] = []  # functions, the modules that they import
+        self._due: list[list[str]] = []  # modules to run at the first chance
+        self._running: set[str] = set()
         self._lift_annotations = self._agree_on_annotations()
 
     def run(self) -> ast.Module:
@@ -85,6 +101,7 @@ class _Fold:
             for name in self.graph.lineage(main.package):
                 body += self.inline(name)
         body += self._body(main)
+        loaders = self._loaders()
         docstring: list[ast.stmt] = []
         if body and main.docstring is not None:
             docstring = [body.pop(body.index(main.tree.body[0]))]
@@ -99,7 +116,7 @@ class _Fold:
             head.append(ast.Import([ast.alias(name, None if final == name else final)]))
         if "live" in self.objects.values():
             head += module_class(self.names)
-        tree = ast.Module([*docstring, *head, *_without_repeats(body, head)], [])
+        tree = ast.Module([*docstring, *head, *loaders, *_without_repeats(body, head)], [])
         return ast.fix_missing_locations(tree)
 
     def need_object(self, name: str, kind: str) -> None:
@@ -114,9 +131,28 @@ class _Fold:
                 self.need_object(meaning.module, kind)
 
     def inline(self, name: str) -> list[ast.stmt]:
-        """The statements of the module, the first time that it is asked for."""
-        if name in self.emitted or name == MAIN:
-            return []
+        """The statements of the module, the first time that it is asked for; the call that runs a lazy one."""
+        if name in self.lazy:
+            return [ast.Expr(ast.Call(ast.Name(self.names.of(_loader(name)), ast.Load()), [], []))]
+        return [] if name in self.emitted or name == MAIN or self._loading else self._statements(name)
+
+    def _loaders(self) -> list[ast.stmt]:
+        """The functions that run the lazy modules, once each."""
+        self._loading = True
+        loaders: list[ast.stmt] = []
+        for name in sorted(self.lazy):
+            body = self._statements(name)
+            final = self.names.of(_loader(name))
+            bound = sorted(ModuleScopes(ast.Module(body, [])).top.bound)
+            head = ast.parse(
+                f"def {final}():\n    global {', '.join([final, *bound])}\n    {final} = lambda: None"
+            ).body[0]
+            assert isinstance(head, ast.FunctionDef)
+            head.body += body
+            loaders.append(head)
+        return loaders
+
+    def _statements(self, name: str) -> list[ast.stmt]:
         self.emitted.append(name)
         module = self.graph.modules[name]
         kind = self.objects.get(name)
@@ -124,23 +160,35 @@ class _Fold:
             variables = object_variables(self.graph, module, self.names, self.objects)
             self._definitions.append((self.names.of(symbol_of(name)), set(variables.values())))
             made = module_object(name, variables, self.names, kind)
-        body = self._body(module)
+        self._running.add(name)
+        body = [*self._builtins(module), *self._body(module)]
+        self._running.discard(name)
         if kind is None:
             return body
         return [*made, *body] if kind == "live" else [*body, *made]
 
+    def _builtins(self, module: LocalModule) -> list[ast.stmt]:
+        """Start values of renamed variables that hide builtins only where a branch is taken."""
+        result: list[ast.stmt] = []
+        for name in self.graph.uncertain(module):
+            meaning = self.graph.meaning(module, module.top, name)
+            final = self.names.of(meaning) if isinstance(meaning, Symbol) else name
+            if final != name:
+                result.append(ast.Assign([ast.Name(final, ast.Store())], ast.Name(name, ast.Load())))
+        return result
+
     def _body(self, module: LocalModule) -> list[ast.stmt]:
         rewriter = ModuleRewriter(self, module, not self._lift_annotations and "annotations" in module.future)
-        early = self._early(module)
         body: list[ast.stmt] = []
-        for index, statement in enumerate(module.tree.body):
-            for name in early.get(index, ()):
+        for statement in module.tree.body:
+            for name in self._early(module, statement):
                 body += self.inline(name)
             needed = [
                 name
                 for node, scope in module.scopes.imports
                 if scope.kind == "function" and module.outermost(node) is statement
                 for name in self.graph.required(module, node)
+                if name not in self.lazy
             ]
             folded = rewriter.statement(statement)
             if not isinstance(statement, ast.Import | ast.ImportFrom):
@@ -150,19 +198,22 @@ class _Fold:
 
     # Where a module runs whose import does not stand at the top level
 
-    def _early(self, module: LocalModule) -> dict[int, list[str]]:
-        early: dict[int, list[str]] = {}
+    def _early(self, module: LocalModule, statement: ast.stmt) -> list[str]:
+        """Modules that run before the top-level ``statement``, though their imports stand inside it.
+
+        A module of one branch runs in the branch, unless another import counts on it.
+        """
+        early: list[str] = []
         for node, scope in module.scopes.imports:
-            needed = self.graph.required(module, node)
-            outermost = module.outermost(node)
-            if node is outermost or scope.kind == "function":
+            if node is statement or scope.kind == "function" or module.outermost(node) is not statement:
                 continue
+            needed = self.graph.required(module, node)
             if scope.kind == "class" or any(self._imported_elsewhere(name, node) for name in needed):
-                early.setdefault(module.tree.body.index(outermost), []).extend(needed)
+                early += needed
         return early
 
     def _imported_elsewhere(self, name: str, node: ImportNode) -> bool:
-        inner = self.graph.closure(name)
+        inner = self.graph.closure(name).difference(self.emitted)
         return any(
             other is not node and inner.intersection(self.graph.required(module, other))
             for module in self.graph.modules.values()
@@ -175,11 +226,11 @@ class _Fold:
     def _before(self, statement: ast.stmt, needed: list[str]) -> list[ast.stmt]:
         """What must stand before the folded ``statement``, whose functions import the modules ``needed``."""
         names = _names(statement)
-        if (
-            isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and not statement.decorator_list
-        ):
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             self._definitions.append((statement.name, names))
+            if needed and statement.decorator_list:
+                self._due.append(needed)  # a registry may call it without a mention
+                return []
             if needed:
                 self._waiting.append(({statement.name}, needed))
             names = _called_at_once(statement)
@@ -189,7 +240,11 @@ class _Fold:
             return []
         due = [modules for first, modules in self._waiting if names & self._leads_to(first)]
         self._waiting = [entry for entry in self._waiting if entry[1] not in due]
-        return [node for modules in [needed, *due] for name in modules for node in self.inline(name)]
+        self._due += [needed, *due] if needed else due
+        # What would itself need a module that is still running cannot be meant to run now.
+        ready = [ms for ms in self._due if not any(self.graph.closure(m) & self._running for m in ms)]
+        self._due = [ms for ms in self._due if ms not in ready]
+        return [node for modules in ready for name in modules for node in self.inline(name)]
 
     def _leads_to(self, names: set[str]) -> set[str]:
         """``names`` and those of the definitions so far that mention them, directly or not."""
@@ -214,6 +269,10 @@ class _Fold:
             )
             for module in self.graph.modules.values()
         )
+
+
+def _loader(module: str) -> Symbol:
+    return Symbol("", f"import_{module.rpartition('.')[2]}=loader {module}")
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -29,10 +29,13 @@ class Judge(Protocol):
     """What the engine needs of the world."""
 
     def judge(self, sources: Sequence[str], strategy: str, alone: bool) -> Sequence[bool]:
-        """Which of ``sources`` are interesting, in order. ``alone``: in a process of its own each.
+        """Which of ``sources`` look interesting, in order. ``alone``: in a process of its own each.
 
         Raises whatever ends the run (a spent budget, an interrupt); the engine lets it pass.
         """
+
+    def confirm(self, source: str, strategy: str) -> bool:
+        """Whether ``source`` is interesting: alone, and with its control."""
 
     def observe(self, program: Program) -> Facts:
         """Facts of ``program``, or none."""
@@ -155,7 +158,14 @@ class Engine:
         def probe(groups: Sequence[Group]) -> Sequence[bool]:
             return self._probe(strategy, best, current[0], edits, gains, groups, alone)
 
-        for accepted, _ in search(len(edits), probe, chunked=strategy.independent, singles=singles):
+        def confirm(group: Group) -> bool:
+            try:
+                text = apply(best, [edits[i] for i in group])
+            except Inapplicable:
+                return False
+            return self._judge.confirm(text, strategy.name)
+
+        for accepted, _ in search(len(edits), probe, confirm, chunked=strategy.independent, singles=singles):
             try:
                 new = Program.parse(apply(best, [edits[i] for i in accepted]))
             except (Inapplicable, SyntaxError):
@@ -203,6 +213,8 @@ class Engine:
         hits = [t for t, hit in zip(wanted, self._judge.judge(wanted, strategy.name, alone)) if hit]
         self._tried.update(self._key(strategy, best, edit) for edit in edits[: 4 * BRANCHES_PER_PASS])
         for text in hits[:BRANCHES_PER_PASS]:
+            if not self._judge.confirm(text, strategy.name):
+                continue
             end = self._descend(Program.parse(text), best)
             if end is not None:
                 yield Step(strategy.name, end)
@@ -251,6 +263,10 @@ class _Limited:
             raise _BranchSpent
         self._left -= len(sources)
         return self._judge.judge(sources, strategy, alone)
+
+    def confirm(self, source: str, strategy: str) -> bool:
+        self._left -= 2
+        return self._judge.confirm(source, strategy)
 
     def observe(self, program: Program) -> Facts:
         if self._left <= 0:

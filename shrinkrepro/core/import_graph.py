@@ -7,6 +7,9 @@ is a variable of its own. So `from m import f` needs no code in the folded file 
 from __future__ import annotations
 
 import ast
+import builtins
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -101,12 +104,25 @@ class LocalModule:
 def _executed(body: list[ast.stmt], is_main: bool) -> Iterator[ast.stmt]:
     for node in body:
         if isinstance(node, ast.If):
-            test = ast.unparse(node.test)
-            never = test in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-            if never or (not is_main and test in ("__name__ == '__main__'", "'__main__' == __name__")):
-                yield from _executed(node.orelse, is_main)
+            taken = _certain(node.test, is_main)
+            if taken is not None:
+                yield from _executed(node.body if taken else node.orelse, is_main)
                 continue
         yield node
+
+
+def _certain(test: ast.expr, is_main: bool) -> bool | None:
+    """The value of a condition that is known before anything runs; None for all others."""
+    text = ast.unparse(test)
+    if text.rpartition(".")[2] == "TYPE_CHECKING":
+        return False
+    if not is_main and text in ("__name__ == '__main__'", "'__main__' == __name__"):
+        return False
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+        known = {"sys.platform": sys.platform, "os.name": os.name}.get(ast.unparse(test.left))
+        if known is not None and isinstance(test.ops[0], ast.Eq | ast.NotEq):
+            return (known == test.comparators[0].value) is isinstance(test.ops[0], ast.Eq)
+    return None
 
 
 class ImportGraph:
@@ -124,11 +140,30 @@ class ImportGraph:
         for name in sorted(sources):
             owner = name if name in self.packages else name.rpartition(".")[0]
             self.modules[name] = LocalModule(name, sources[name], owner)
+        for name in sorted(sources):
+            self._bind_submodule(name)
         self.rebound: set[tuple[str, str]] = set()
+        self._known: dict[tuple[str, str], Meaning] = {}
         self._expanded: dict[str, list[str]] = {}
         for module in self.modules.values():
             self.exports(module.name)
         self._find_rebound()
+        self._known.clear()
+        # Whether the program may look at the names of its classes: a renamed class then keeps its old one.
+        self.names_are_read = any(
+            isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__")
+            for module in self.modules.values()
+            for node in ast.walk(module.tree)
+        )
+
+    def _bind_submodule(self, name: str) -> None:
+        """Importing a module binds its name in its package too, which the package may read."""
+        package, _, last = name.rpartition(".")
+        module = self.modules.get(package)
+        if module is not None and any(o.free and o.name == last for o in module.scopes.occurrences):
+            alias = ast.alias(last)
+            node = ast.ImportFrom(None, [alias], 1)
+            module.top.bound.setdefault(last, []).append(Binding(node, node, alias, module.top))
 
     # Star imports
 
@@ -145,8 +180,13 @@ class ImportGraph:
                     for exported in self.exports(base):
                         binding = Binding(node, node, ast.alias(name=exported), scope)
                         scope.bound.setdefault(exported, []).append(binding)
+        deleted: set[str] = set()
+        for statement in module.tree.body:
+            if isinstance(statement, ast.Delete):
+                deleted.update(ast.unparse(target) for target in statement.targets)
         listed = self._listed(module)
-        names = listed if listed is not None else [n for n in module.top.bound if not n.startswith("_")]
+        public = [n for n in module.top.bound if not n.startswith("_") and n not in deleted]
+        names = listed if listed is not None else public
         self._expanded[name] = names
         return names
 
@@ -234,6 +274,14 @@ class ImportGraph:
 
         A local variable that is no stand-in for an import comes back as a symbol whose name starts with a dot.
         """
+        if scope is module.top and not seen:
+            known = self._known.get((module.name, name))
+            if known is None:
+                known = self._known[module.name, name] = self._meaning(module, scope, name, seen)
+            return known
+        return self._meaning(module, scope, name, seen)
+
+    def _meaning(self, module: LocalModule, scope: Scope, name: str, seen: frozenset[Symbol]) -> Meaning:
         own = Symbol(module.name, name if scope is module.top else f".{name}")
         bindings = scope.bound.get(name, [])
         if scope.kind in ("class", "comprehension") or not bindings or own in seen:
@@ -275,6 +323,18 @@ class ImportGraph:
             return self.meaning(module, module.top, name)
         return ModuleValue(f"{owner}.{name}") if f"{owner}.{name}" in self.modules else None
 
+    def uncertain(self, module: LocalModule) -> list[str]:
+        """Names of builtins that the module may or may not bind: until it does, they mean the builtins."""
+        certain: set[str] = set()
+        for node in module.tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                certain.add(node.name)
+            elif isinstance(node, ast.Assign):
+                certain.update(target.id for target in node.targets if isinstance(target, ast.Name))
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                certain.update(n for n, bound in module.top.bound.items() if any(b.statement is node for b in bound))
+        return [name for name in module.top.bound if hasattr(builtins, name) and name not in certain]
+
     def attributes(self, owner: str) -> list[str]:
         """The names of the attributes of the local module ``owner``, submodules included."""
         submodules = [n.rpartition(".")[2] for n in self.modules if n.rpartition(".")[0] == owner]
@@ -292,9 +352,9 @@ class ImportGraph:
             base = module.base(node)
             names += self.lineage(base) if base else []
             for alias in node.names:
-                target = self.target(module, Binding(node, node, alias)) if alias.name != "*" else None
-                if isinstance(target, ModuleValue):
-                    names += self.lineage(target.module)
+                if base and f"{base}.{alias.name}" in self.modules:
+                    meaning = self.attribute(base, alias.name) if base in self.modules else None
+                    names += [f"{base}.{alias.name}"] if isinstance(meaning, ModuleValue) else []
         return [n for n in dict.fromkeys(names) if n != MAIN]
 
     def lineage(self, name: str) -> list[str]:
@@ -302,6 +362,21 @@ class ImportGraph:
         parts = name.split(".")
         names = [".".join(parts[: i + 1]) for i in range(len(parts))]
         return [n for n in names if n in self.modules]
+
+    def late(self) -> frozenset[str]:
+        """Modules that only functions import, star imports from outside excepted: those cannot run in a function."""
+        found: set[str] = set()
+        todo = [MAIN, *self.lineage(self.modules[MAIN].package)]
+        while todo:
+            current = todo.pop()
+            if current not in found:
+                found.add(current)
+                module = self.modules[current]
+                for node, scope in module.scopes.imports:
+                    if scope.kind != "function":
+                        todo += self.required(module, node)
+        late = self.closure(MAIN) - found
+        return frozenset(name for name in late if not any(self.stars(n) for n in self.closure(name)))
 
     def closure(self, name: str) -> set[str]:
         """``name`` and all local modules that its import may execute."""

@@ -31,6 +31,7 @@ class Folding(Protocol):
 
     graph: ImportGraph
     names: FoldedNames
+    lazy: frozenset[str]  # modules that run by a call
     used: set[str]  # modules that the folded file itself must import
 
     def inline(self, name: str) -> list[ast.stmt]:
@@ -49,6 +50,7 @@ class ModuleRewriter(ast.NodeTransformer):
         self.module = module
         self.stringify = stringify
         self._scopes: list[Scope] = [module.top]
+        self._original = {n: n.name for n in ast.walk(module.tree) if isinstance(n, ast.ClassDef)}
         self._globals: list[set[str]] = []  # names to declare in the definition at work
 
     @property
@@ -181,7 +183,7 @@ class ModuleRewriter(ast.NodeTransformer):
 
     # Scopes
 
-    def _definition(self, node: FunctionNode | ast.ClassDef) -> ast.AST:
+    def _definition(self, node: FunctionNode | ast.ClassDef) -> ast.stmt | list[ast.stmt]:
         scope = self.module.scopes.scope_of[node]
         outer = [f for f in node._fields if f not in ("body", "args")]
         for name in outer:
@@ -197,6 +199,10 @@ class ModuleRewriter(ast.NodeTransformer):
         if declared:
             node.body.insert(1 if ast.get_docstring(node) is not None else 0, ast.Global(declared))
         node.body = node.body or [ast.Pass()]
+        original = self._original.get(node) if isinstance(node, ast.ClassDef) else None
+        if isinstance(node, ast.ClassDef) and original not in (None, node.name) and self.graph.names_are_read:
+            target = ast.Attribute(ast.Name(node.name, ast.Load()), "__name__", ast.Store())
+            return [node, ast.Assign([target], ast.Constant(original))]
         return node
 
     def _visit_field(self, node: ast.AST, name: str) -> None:
@@ -236,13 +242,13 @@ class ModuleRewriter(ast.NodeTransformer):
                     node.id = self._final(meaning, node.id)
         return ast.unparse(tree)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt | list[ast.stmt]:
         return self._definition(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt | list[ast.stmt]:
         return self._definition(node)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt | list[ast.stmt]:
         return self._definition(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -268,8 +274,8 @@ class ModuleRewriter(ast.NodeTransformer):
 
     def _import(self, node: ImportNode) -> list[ast.stmt]:
         result: list[ast.stmt] = []
-        if self.scope is self.module.top:
-            for name in self.graph.required(self.module, node):
+        for name in self.graph.required(self.module, node):
+            if self.scope is self.module.top or (self.scope.kind == "function" and name in self.fold.lazy):
                 result += self.fold.inline(name)
         kept: list[ast.alias] = []
         for alias in node.names:

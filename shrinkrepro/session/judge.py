@@ -1,8 +1,8 @@
 """The session's judge: the engine's questions become queries, verdicts and counts.
 
 Decision: a query is spent only on a text that the static filter lets pass and that was not judged before; what looks
-interesting in a batch is judged again in a process of its own, together with its control, before it counts. So a batch
-can cost a reduction but never make a false one.
+interesting is judged again in a process of its own, together with its control, before it is adopted. So a batch can
+cost a reduction but never make a false one.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class SessionJudge:
         self._timeout = timeout
         self._keep = re.compile(keep) if keep else None
         self._verdicts: dict[bytes, Verdict] = {}
+        self._alone: set[bytes] = set()  # judged in a process of their own
+        self._confirmed: set[bytes] = set()  # judged with their control
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
         self._control_seconds = 5.0
@@ -62,7 +64,7 @@ class SessionJudge:
         self._base = pool.info.torch_modules
 
     def judge(self, sources: Sequence[str], strategy: str, alone: bool) -> Sequence[bool]:
-        """Which of ``sources`` are interesting.
+        """Which of ``sources`` look interesting: fail the same, perhaps in a batch, control not asked yet.
 
         Raises:
             BudgetSpent: the time is up.
@@ -133,36 +135,56 @@ class SessionJudge:
             return "--keep does not match"
         return refusal(source, self._warm, self._base)
 
+    def confirm(self, source: str, strategy: str) -> bool:
+        """Whether ``source`` is interesting, alone and with its control.
+
+        Raises:
+            BudgetSpent: the time is up.
+        """
+        self._check_clock()
+        key = _digest(source)
+        known = self._verdicts.get(key)
+        if key in self._confirmed or (known is not None and not known.interesting):
+            return known is not None and known.interesting
+        verdict = Verdict(Outcome.INVALID, reason=self._refusal(source))
+        if not verdict.reason:
+            verdict = self._query_alone(source, run=known is None or key not in self._alone)
+        self._verdicts[key] = verdict
+        self._confirmed.add(key)
+        if not verdict.interesting:
+            self._outcomes[verdict.outcome.value] += 1
+        self._progress.query(self.counts, strategy)
+        return verdict.interesting
+
     def _query(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
-        if not sources:
-            return []
-        limit = self._limit()
-        first = self._run([Job(source, RUN, limit, alone) for source in sources])
-        verdicts = [self.oracle.judge(execution, source) for source, execution in zip(sources, first)]
-        for source, execution, verdict in zip(sources, first, verdicts):
+        executions = self._run([Job(source, RUN, self._limit(), alone) for source in sources])
+        verdicts = [self.oracle.judge(execution, source) for source, execution in zip(sources, executions)]
+        for source, execution, verdict in zip(sources, executions, verdicts):
+            if alone:
+                self._alone.add(_digest(source))
             if verdict.outcome is Outcome.SLIPPED and verdict.label:
                 self._keep_slip(verdict.label, source)
             if execution.status == LOST:
                 self._progress.note(f"a query was lost: {execution.detail}")
-        hits = [i for i, verdict in enumerate(verdicts) if verdict.interesting]
-        if not hits:
-            return verdicts
-        again = [] if alone else [Job(sources[i], RUN, limit + SLACK, alone=True) for i in hits]
-        control = self._limit(self._control_seconds)
-        controls = [Job(sources[i], PRIMAL, control, alone=True) for i in hits] if self.control else []
-        second = self._run([*again, *controls])
-        for k, i in enumerate(hits):
-            if again:
-                verdicts[i] = self.oracle.judge(second[k], sources[i])
-            if controls and verdicts[i].interesting:
-                verdicts[i] = _controlled(second[len(again) + k], verdicts[i])
-        for k, i in enumerate(hits):
-            if verdicts[i].interesting:
-                ran = second[k] if again else first[i]
-                self._seconds = ran.seconds
-                if controls:
-                    self._control_seconds = second[len(again) + k].seconds
         return verdicts
+
+    def _query_alone(self, source: str, run: bool) -> Verdict:
+        """Judge one text in a process of its own (unless it was) and its control in another, side by side."""
+        jobs = [Job(source, RUN, self._limit() + SLACK, alone=True)] if run else []
+        if self.control:
+            jobs.append(Job(source, PRIMAL, self._limit(self._control_seconds), alone=True))
+        executions = self._run(jobs)
+        verdict = Verdict(Outcome.INTERESTING)
+        if run:
+            verdict = self.oracle.judge(executions[0], source)
+        if self.control and verdict.interesting:
+            verdict = _controlled(executions[-1], verdict)
+        if verdict.interesting:
+            if run:
+                self._seconds = executions[0].seconds
+            if self.control:
+                self._control_seconds = executions[-1].seconds
+        return verdict
 
     def _run(self, jobs: Sequence[Job]) -> list[Execution]:
         if not jobs:

@@ -18,13 +18,13 @@ from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, To
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import signature_of
-from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
+from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.locate import LocalModules, locate
 from shrinkrepro.workers.pool import Pool, default_jobs
 from shrinkrepro.workers.spawn import SpawnPool
-from shrinkrepro.workers.target import Target
+from shrinkrepro.workers.target import Target, no_torch
 
 FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
 MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
@@ -118,9 +118,15 @@ def run_original(request: Request, progress: Progress) -> Original:
             _look_for_flakiness(request, script, target, fresh)
         raise _not_failing(request, script, fresh)
     early = before_torch(fresh)
+    if early is not None and fresh.chain[-1:] and _lacks_torch(fresh.chain[-1]):
+        raise no_torch(target.python, fresh.chain[-1].message)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
     return Original(script, local, target, fresh, oracle)
+
+
+def _lacks_torch(raised: Raised) -> bool:
+    return raised.type == "ModuleNotFoundError" and raised.message == "No module named 'torch'"
 
 
 def _moved(script: Script, local: LocalModules, device: str) -> tuple[Script, LocalModules]:

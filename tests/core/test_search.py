@@ -26,8 +26,13 @@ def accepted_by(n: int, holds: Callable[[frozenset[int]], bool], chunked: bool) 
         asked += len(groups)
         return [holds(frozenset(group)) for group in groups]
 
+    def confirm(group: Group) -> bool:
+        nonlocal asked
+        asked += 1
+        return holds(frozenset(group))
+
     best: Group = ()
-    for best, _ in search(n, probe, chunked=chunked):
+    for best, _ in search(n, probe, confirm, chunked=chunked):
         assert holds(frozenset(best))
     return frozenset(best), asked
 
@@ -52,8 +57,21 @@ def test_the_end_holds_and_nothing_was_taken_twice(n: int, forbidden: set[frozen
     assert all(any(i in bad for bad in forbidden) for i in left)
 
 
-def test_all_or_nothing_needs_one_query_when_chunked() -> None:
-    assert accepted_by(100, lambda group: True, chunked=True) == (frozenset(range(100)), 1)
+def test_all_at_once_needs_one_query_and_its_confirmation() -> None:
+    assert accepted_by(100, lambda group: True, chunked=True) == (frozenset(range(100)), 2)
+
+
+@given(st.integers(1, 30), st.sets(st.integers(0, 29)), st.sets(st.integers(0, 29)))
+def test_what_only_looked_interesting_is_never_accepted(n: int, needed: set[int], lied_about: set[int]) -> None:
+    needed &= set(range(n))
+
+    def probe(groups: Sequence[Group]) -> list[bool]:
+        return [not set(group) & (needed - lied_about) for group in groups]
+
+    best: Group = ()
+    for best, _ in search(n, probe, lambda group: not set(group) & needed, chunked=True):
+        assert not set(best) & needed
+    assert set(best) == set(range(n)) - needed
 
 
 @given(st.integers(0, 300))
@@ -113,6 +131,10 @@ class Fake:
             self.queries += 1
             verdicts.append(self.condition(source))
         return verdicts
+
+    def confirm(self, source: str, strategy: str) -> bool:
+        self.queries += 1
+        return not refusal(source) and self.condition(source)
 
     def observe(self, program: Program) -> Facts:
         return Facts.none()
