@@ -60,26 +60,27 @@ def check(request: Request, progress: Progress) -> CheckResult:
     """
     request = checked(request)
     original = run_original(request, progress)
-    oracle = Oracle(original.signature, request.match, request.exclude)
-    runs = [_run("fresh", original.fresh, oracle, request)]
-    job = Job(original.script.text, RUN, request.timeout or max(30.0, 5 * original.fresh.seconds), alone=True)
+    oracle = original.oracle
+    text = original.script.text
+    runs = [_run("fresh", original.fresh, oracle, text)]
+    job = Job(text, RUN, request.timeout or max(30.0, 5 * original.fresh.seconds), alone=True)
     before: float | None = None
     isolation = "spawn"
     if request.isolation != "spawn":
         for number in (1, 2):
             progress.phase(f"running it in server {number}")
             with Pool(original.target) as pool:
-                runs += [_run(f"server {number}", e, oracle, request) for e in pool.run([job] * _RUNS_PER_SERVER)]
+                runs += [_run(f"server {number}", e, oracle, text) for e in pool.run([job] * _RUNS_PER_SERVER)]
                 if number == 2 and all(run.same for run in runs):
                     isolation = "fork"
                     before = seconds_before(original, oracle, pool, job.timeout)
     if isolation == "spawn":
         progress.phase("running it with an interpreter for each run")
         with SpawnPool(original.target) as pool:
-            runs += [_run("spawned", e, oracle, request) for e in pool.run([job] * _SPAWNED_RUNS)]
+            runs += [_run("spawned", e, oracle, text) for e in pool.run([job] * _SPAWNED_RUNS)]
     reducible = isolation == "fork" or all(run.same for run in runs if run.place == "spawned")
     return CheckResult(
-        signature=original.signature.describe(),
+        signature=oracle.signature.describe(),
         failure="\n".join(
             (original.fresh.stderr.strip() or original.fresh.stdout.strip()).splitlines()[-_FAILURE_LINES:]
         ),
@@ -92,21 +93,21 @@ def check(request: Request, progress: Progress) -> CheckResult:
     )
 
 
-def _run(place: str, execution: Execution, oracle: Oracle, request: Request) -> Run:
-    signature = signature_of(execution, request.match)
+def _run(place: str, execution: Execution, oracle: Oracle, source: str) -> Run:
+    signature = signature_of(execution)
     outcome = signature.describe() if signature is not None else "passed"
     if execution.status == TIMEOUT:
         outcome = "timed out"
     elif execution.status != OK and signature is None:
         outcome = execution.detail or execution.status
-    return Run(place, outcome, oracle.judge(execution).interesting, execution.seconds)
+    return Run(place, outcome, oracle.judge(execution, source).interesting, execution.seconds)
 
 
 def _plan(original: Original, request: Request, isolation: str, reducible: bool) -> tuple[str, ...]:
     if not reducible:
         return ("refuse: the failure does not come every time; make it, for instance with torch.manual_seed(...)",)
     plan = [f"reduce it to the smallest program with the same {request.match}"]
-    if original.script.modules:
-        plan.append(f"fold {len(original.script.modules)} local modules into it: {', '.join(original.script.modules)}")
+    if original.local.sources:
+        plan.append(f"fold the local modules into it: {', '.join(original.local.sources)}")
     how = {"fork": "fork each query from a warm server", "spawn": "start an interpreter for each query (slower)"}
     return (*plan, how[isolation])

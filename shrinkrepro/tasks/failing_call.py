@@ -26,8 +26,8 @@ def place_of(original: Original) -> str:
         return ""
     frame = frames[-1]
     text = original.script.text if frame.file == original.script.path.name else ""
-    for name, source in original.script.modules.items():
-        if frame.file in (f"{name.rpartition('.')[2]}.py", "__init__.py" if name in original.script.packages else ""):
+    for name, source in original.local.sources.items():
+        if frame.file in (f"{name.rpartition('.')[2]}.py", "__init__.py" if name in original.local.packages else ""):
             text = source
     lines = text.splitlines()
     line = lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else ""
@@ -45,7 +45,7 @@ def seconds_before(original: Original, oracle: Oracle, pool: Pool, timeout: floa
     [execution] = pool.run([Job(marked, RUN, timeout, alone=True)])
     times = [float(time) for time in _MARKED.findall(execution.stderr)]
     # a long run's first mark is lost with the head of its output, and then there is nothing to subtract from
-    if len(times) < 2 or not oracle.judge(execution).interesting or len(execution.stderr) > 60_000:
+    if len(times) < 2 or not oracle.judge(execution, marked).interesting or len(execution.stderr) > 60_000:
         return None
     return times[-1] - times[0]
 
