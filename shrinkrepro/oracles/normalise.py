@@ -8,14 +8,16 @@ transform, dtype and device names stay: they tell one bug from the next.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 NUMBER = "<n>"
 NAME = "<name>"
+SENTENCE_CHARS = 2000  # no message of torch's has a longer first sentence; a program's may print a tensor into one
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _LOG_PREFIX = re.compile(r"^\[?[VDIWEFC]\d{4} \d\d:\d\d:\d\d[^\]]*?\] *(?:\[\d+/\d+[^\]]*\] *)?")
-_ASSERT = re.compile(r'(?P<expr>.+?) INTERNAL ASSERT FAILED at "?(?P<path>[^":]+)"?:\d+', re.DOTALL)
+_ASSERT = re.compile(r'^(?P<expr>.*?) INTERNAL ASSERT FAILED at "?(?P<path>[^":\n]+)"?:\d+', re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?](?=\s+[A-Z`'\"(\[]|\s*$)")
 _DID_YOU_MEAN = re.compile(r"[.?]? *Did you mean[: ].*$|[.] Perhaps you forgot .*$")
 _URL = re.compile(r"\b(?:https?|file)://[^\s\"'>)]+")
@@ -84,6 +86,7 @@ def first_sentence(message: str) -> str:
     text = lines[0]
     if text.endswith(":") and len(lines) > 1:
         text = f"{text} {lines[1]}"
+    text = text[:SENTENCE_CHARS]
     found = _SENTENCE_END.search(text)
     return text[: found.start()] if found else text
 
@@ -93,7 +96,7 @@ def normalise(message: str) -> str:
     plain = _ANSI.sub("", message)
     internal = _ASSERT.search(plain)
     if internal:  # whatever stands before and after: the expression and its file are the bug's name
-        expression = " ".join(internal["expr"].strip().splitlines()[-1].split())
+        expression = " ".join(internal["expr"].split())
         return f"{expression} INTERNAL ASSERT FAILED at {_base(internal['path'])}"
     text = _without_prints(plain)
     text = _DID_YOU_MEAN.sub("", first_sentence(text))
@@ -152,6 +155,7 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
+@functools.lru_cache(maxsize=4096)
 def inner_text(type_name: str, message: str) -> tuple[str, str] | None:
     """The type and message of the exception that ``message`` quotes, or None when it quotes none.
 
@@ -179,6 +183,7 @@ def _unquoted(literal: str) -> str:
         return literal[1:-1]
 
 
+@functools.lru_cache(maxsize=4096)  # candidates of one run fail with few messages, and often
 def sentence_of(type_name: str, message: str) -> str:
     """The normal form that stands in a signature.
 
