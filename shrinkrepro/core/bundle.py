@@ -144,11 +144,10 @@ class _Fold:
             body = self._statements(name)
             final = self.names.of(_loader(name))
             bound = sorted(ModuleScopes(ast.Module(body, [])).top.bound)
-            head = ast.parse(
-                f"def {final}():\n    global {', '.join([final, *bound])}\n    {final} = lambda: None"
-            ).body[0]
+            text = f"def {final}():\n    global {', '.join([final, *bound])}\n    {final} = lambda: None"
+            head = ast.parse(text).body[0]
             assert isinstance(head, ast.FunctionDef)
-            head.body += body
+            head.body += [_Unannotated().visit(node) for node in body]
             loaders.append(head)
         return loaders
 
@@ -269,6 +268,22 @@ class _Fold:
             )
             for module in self.graph.modules.values()
         )
+
+
+class _Unannotated(ast.NodeTransformer):
+    """Takes annotations off variables: those of a function's globals cannot have any."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        return ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
 
 
 def _loader(module: str) -> Symbol:

@@ -4,7 +4,7 @@ Decision: proposals are tested in windows against one accepted set, and all hits
 and confirmed at once, so that the dearer confirmation is paid once a window; what is accepted depends on verdicts
 alone, never on which worker answered first, so that two workers give the result that one gives. Large groups come
 first where proposals are independent (complements only, Zeller & Hildebrandt 2002, without the subset half), single
-ones last; the size of a run of hits is found by doubling and bisection (``find_integer``, as Hypothesis does it).
+ones last; of hits that do not fit together, the largest prefix that does is found by bisection.
 """
 
 from __future__ import annotations
@@ -76,26 +76,6 @@ def _fold(hits: Sequence[Group], accepted: Group, confirm: Confirm) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         if together(middle):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def find_integer(holds: Callable[[int], bool]) -> int:
-    """The largest k that ``holds``, if it holds for all below it: 1, 2, 3, 4 first, then doubling, then bisection.
-
-    Source: Hypothesis, internal/conjecture/junkdrawer.py.
-    """
-    for k in range(1, 5):
-        if not holds(k):
-            return k - 1
-    low, high = 4, 5
-    while holds(high):
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(middle):
             low = middle
         else:
             high = middle

@@ -48,7 +48,7 @@ def same(tmp_path: Path, main: str, modules: dict[str, str], packages: frozenset
     before = output(
         write(tmp_path / "before", main, modules, packages) if (tmp_path / "before").mkdir() is None else tmp_path
     )
-    text = bundle(main, modules, packages)
+    text = bundle(main, modules, packages, lazily=lazily)
     (tmp_path / "after").mkdir()
     after = output(write(tmp_path / "after", text, {}, frozenset()))
     assert after == before, text
@@ -248,6 +248,42 @@ PROGRAMS = {
         "from m import A\nprint(A().get(), A()._A__x)",
         {"m": "__x = 5\nclass A:\n    __x = 3\n    def get(self):\n        return self.__x"},
     ),
+    "a package reads its submodules": (
+        "import pkg\nprint(pkg.names)",
+        {
+            "pkg.one": "x = 1",
+            "pkg.two": "x = 2",
+            "pkg": "from .one import x\nfrom . import two\nnames = one.x, two.x, x",
+        },
+    ),
+    "a builtin until it is bound": (
+        "import m, n\nprint(m.max, n.max(2, 1), n.least(1, 2), max(1, 2))",
+        {
+            "m": "max = max(3, 4)",
+            "n": "import sys\nif len(sys.argv) > 9:\n    max = min = None\ndef least(*a):\n    return min(a)",
+        },
+    ),
+    "names of renamed classes": (
+        "import m\nclass Net: ...\nprint(type(m.Net()).__name__, type(Net()).__name__)",
+        {"m": "class Net: ..."},
+    ),
+    "a deleted name is not exported": (
+        "import sys\nfrom m import *\nprint(x, sys.byteorder)",
+        {"m": "import sys\nx = sys.byteorder\ndel sys"},
+    ),
+    "names from outside by stars": (
+        "from m import pi\nimport m\nprint(pi, m.floor(2.5), m.area(1))",
+        {"m": "from math import *\ndef area(r):\n    return pi * r * r"},
+    ),
+    "keyword-only parameters": ("from m import f\nprint(f(a=1))", {"m": "def f(*, a, b=2):\n    return a, b"}),
+    "typing's flag by attribute": (
+        "import m\nprint(m.x)",
+        {"m": "import typing as t\nif t.TYPE_CHECKING:\n    import n\nx = 1", "n": "print('never')"},
+    ),
+    "a function that a registry calls": (
+        "from m import TABLE, register\n@register\ndef f():\n    import n\n    return n.x\nprint(TABLE[0]())",
+        {"m": "TABLE = []\ndef register(f):\n    TABLE.append(f)\n    return f", "n": "print('n runs')\nx = 1"},
+    ),
     "string annotation": (
         "import typing\nfrom m import f, T as U\nclass T: ...\nprint(typing.get_type_hints(f)['x'] is U)",
         {"m": "class T: ...\ndef f(x: 'T'): ..."},
@@ -257,7 +293,34 @@ PROGRAMS = {
 
 @pytest.mark.parametrize(("main", "modules"), PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_programs(tmp_path: Path, main: str, modules: dict[str, str]) -> None:
-    same(tmp_path, main, modules)
+    same(tmp_path, main, modules, frozenset({"pkg"} & modules.keys()))
+
+
+LAZY = {
+    "an optional module that cannot run": (
+        "def plot():\n    import m\n    return m.x\nprint('start')\ntry:\n    plot()\nexcept ImportError:\n    print('no')",
+        {"m": "import a_module_that_nobody_has\nx = 1"},
+    ),
+    "in the middle of an expression": (
+        "import a\ndef late():\n    from b import value, bump\n    bump()\n    return value\nprint(a.step() + late(), a.state, late())",
+        {
+            "a": "state = 0\ndef step():\n    global state\n    state += 1\n    return state",
+            "b": "import a\nprint('b runs')\nvalue: int = a.state\ncount = 0\ndef bump():\n    global count\n    count += value\nclass Box:\n    content: int = value",
+        },
+    ),
+    "one lazy module imports another": (
+        "def f():\n    import m as k\n    return k.g(2)\nprint('start')\nprint(f(), f())",
+        {
+            "m": "import n\nprint('m')\ndef g(x):\n    return n.y + x + sum([n.y for i in range(2)])",
+            "n": "print('n')\ny = 1",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("main", "modules"), LAZY.values(), ids=LAZY.keys())
+def test_what_functions_import_can_stay_late(tmp_path: Path, main: str, modules: dict[str, str]) -> None:
+    same(tmp_path, main, modules, lazily=True)
 
 
 def test_main_alone_is_not_touched() -> None:

@@ -12,7 +12,7 @@ from shrinkrepro.core.edits import Edit, delete, replace
 from shrinkrepro.core.engine import Engine, Step
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
-from shrinkrepro.core.search import Group, find_integer, search
+from shrinkrepro.core.search import Group, search
 from shrinkrepro.core.static import refusal
 from shrinkrepro.core.strategy import Tier, strategy
 
@@ -72,18 +72,6 @@ def test_what_only_looked_interesting_is_never_accepted(n: int, needed: set[int]
     for best, _ in search(n, probe, lambda group: not set(group) & needed, chunked=True):
         assert not set(best) & needed
     assert set(best) == set(range(n)) - needed
-
-
-@given(st.integers(0, 300))
-def test_find_integer_finds_the_last_that_holds(k: int) -> None:
-    asked: list[int] = []
-
-    def holds(i: int) -> bool:
-        asked.append(i)
-        return i <= k
-
-    assert find_integer(holds) == k
-    assert len(asked) <= 5 + 2 * k.bit_length()
 
 
 @strategy("drop-statement", tier=Tier.COARSE, independent=True)
