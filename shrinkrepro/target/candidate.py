@@ -24,12 +24,12 @@ from shrinkrepro.target.setting import Setting
 WARNINGS_KEPT = 50
 
 
-def run_program(job: Job, setting: Setting, folder: str, torch_seed: int) -> Execution:
+def run_program(job: Job, setting: Setting, folder: str) -> Execution:
     """Run ``job`` from a file in ``folder``; standard output and error must already lead to files."""
     path = write_program(job.source, setting, folder)
     if job.seed is not None:
         setting = dataclasses.replace(setting, seed=job.seed)
-    _prepare(setting, path, torch_seed)
+    _prepare(setting, path)
     if job.mode in (PRIMAL, OBSERVE_PRIMAL):
         from shrinkrepro.target import primal
 
@@ -73,7 +73,7 @@ def write_program(source: str, setting: Setting, folder: str) -> str:
     return path
 
 
-def _prepare(setting: Setting, path: str, torch_seed: int) -> None:
+def _prepare(setting: Setting, path: str) -> None:
     """Set what belongs to the process: streams, arguments, folder, seeds."""
     sys.stdout = _stream(1)
     sys.stderr = _stream(2)
@@ -83,9 +83,9 @@ def _prepare(setting: Setting, path: str, torch_seed: int) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         if setting.device:
-            torch.manual_seed(torch_seed + setting.seed)
+            torch.manual_seed(setting.seed)
         else:  # the accelerators' part of manual_seed costs as much as a small program
-            torch.default_generator.manual_seed(torch_seed + setting.seed)
+            torch.default_generator.manual_seed(setting.seed)
     random.seed(setting.seed)
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:

@@ -10,41 +10,80 @@ import ctypes
 import dataclasses
 import faulthandler
 import gc
+import importlib
 import json
 import os
 import resource
 import shutil
 import signal
 import sys
-from typing import Any, List, Optional, Sequence, Tuple
+import tempfile
+from typing import Any, List, Sequence, Tuple
 
 from shrinkrepro.protocol import LOST, Execution, Job, to_wire
 from shrinkrepro.target import setting as settings
 from shrinkrepro.target.candidate import run_program
+from shrinkrepro.target.confine import confine, written
 from shrinkrepro.target.leaks import Baseline
 from shrinkrepro.target.setting import Setting
 
 FILE_BYTES = 128 << 20  # of any file that a program writes, so that a flood of output ends by itself
+MIRRORED_ENTRIES = 2000  # of a working folder, where there are no overlays
 TAIL_BYTES = 16_384  # of standard output and error each that go into an execution
 HANG_SIGNAL = signal.SIGUSR2  # makes faulthandler write where the program stands
 
 PR_SET_PDEATHSIG = 1
 
 
-def become_child(folder: str, setting: Setting) -> None:
-    """Leave the server's session, take the limits, and point the standard streams at files in ``folder``."""
-    parent = os.getppid()
+def become_child(folder: str, setting: Setting, parent: int) -> Setting:
+    """Leave the server's session, take the limits and the confinement; return the setting as it is seen from there."""
     os.setsid()
     die_with_parent(parent)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-    if setting.memory and not setting.device:
-        limit = _address_space() + setting.memory
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limit(setting)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.makedirs(folder, exist_ok=True)
+    return confined(folder, setting)
+
+
+def confined(folder: str, setting: Setting) -> Setting:
+    """Confine this process; where the working folder is not under an overlay, show its mirror instead."""
+    temporary = tempfile.gettempdir()
+    shown = [setting.cwd, setting.script_folder, temporary, os.path.expanduser("~")]
+    overlays = confine(folder, [path for path in shown if os.path.isdir(path)], setting.shared)
+    if not is_below(temporary, overlays):
+        tempfile.tempdir = os.environ["TMPDIR"] = os.path.join(folder, "tmp")
+        os.mkdir(tempfile.tempdir)
+    if is_below(setting.cwd, overlays):
+        return setting
+    return dataclasses.replace(setting, cwd=_mirror(setting.cwd, os.path.join(folder, "cwd")))
+
+
+def is_below(path: str, folders: Sequence[str]) -> bool:
+    """Whether ``path`` is in one of ``folders``."""
+    real = os.path.realpath(path) + os.sep
+    return any(real.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
+
+
+def _mirror(folder: str, place: str) -> str:
+    """A folder with links to what is in ``folder``; ``folder`` itself when that would be too many."""
+    entries = os.listdir(folder)
+    if len(entries) > MIRRORED_ENTRIES:
+        return folder
+    os.mkdir(place)
+    for entry in entries:
+        os.symlink(os.path.join(folder, entry), os.path.join(place, entry))
+    return place
+
+
+def limit(setting: Setting) -> None:
+    """Limits on files, core dumps and memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+    if setting.memory and not setting.device:
+        most = _address_space() + setting.memory
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def open_streams(folder: str) -> int:
@@ -82,6 +121,20 @@ def tail(path: str) -> str:
         return ""
 
 
+def remove(folder: str) -> None:
+    """Remove a folder, also when a program took away the right to."""
+
+    def open_up(function: Any, path: str, info: Any) -> None:
+        try:
+            os.chmod(os.path.dirname(path), 0o700)
+            os.chmod(path, 0o700)
+            function(path)
+        except OSError:
+            return
+
+    shutil.rmtree(folder, onerror=open_up)
+
+
 def send(descriptor: int, message: Any) -> None:
     """Write one message as a line of JSON."""
     data = json.dumps(message).encode() + b"\n"
@@ -95,7 +148,6 @@ def run_batch(
     folder: str,
     reply: int,
     baseline: Baseline,
-    torch_seed: int,
 ) -> None:
     """Run the jobs one after the other, until the process is no longer as good as new."""
     own = os.getpid()
@@ -105,7 +157,7 @@ def run_batch(
         send(reply, {"begin": index})
         place = os.path.join(folder, "p%d" % number)
         try:
-            execution = run_program(job, setting, place, torch_seed)
+            execution = run_program(job, setting, place)
         except BaseException as failure:  # not the program's: it could not even be started or told about
             execution = Execution(status=LOST, detail="%s: %s" % (type(failure).__name__, failure))
         if os.getpid() != own:  # the program forked, and this is its child that ran on to the end
@@ -114,12 +166,12 @@ def run_batch(
         send(reply, {"index": index, "execution": to_wire(dataclasses.replace(execution, stdout=out, stderr=err))})
         if number + 1 == len(jobs) or execution.status == LOST:
             break
-        leak = _leak(baseline)
+        leak = _leak(baseline) or ("a written file" if written(folder) else "")
         if leak:
             send(reply, {"leak": leak})
             break
         os.close(fault)
-        shutil.rmtree(place, ignore_errors=True)
+        remove(place)
     learned = sorted(name for name in set(sys.modules) - baseline.modules if baseline.is_library(name))
     if learned:
         send(reply, {"learned": learned})
@@ -130,6 +182,8 @@ def _leak(baseline: Baseline) -> str:
     sys.modules.pop("__main__", None)
     gc.collect()
     try:
+        if tempfile.tempdir is not None:
+            baseline.environment["TMPDIR"] = os.environ.get("TMPDIR", tempfile.tempdir)
         baseline.restore()
         return baseline.leak()
     except Exception as error:  # a program can break whatever the check uses
@@ -143,17 +197,26 @@ def run_once(request: int, reply: int) -> None:
     setting = settings.from_wire(order["setting"])
     fault = open_streams(order["folder"])
     watch_faults(fault)
-    torch: Optional[Any] = None
     try:
-        import torch  # type: ignore[no-redef]
-
-        torch.set_num_threads(1)  # type: ignore[union-attr]
+        importlib.import_module("torch").set_num_threads(1)
         baseline = Baseline()
         jobs: List[Tuple[int, Job]] = [(order["index"], Job(**order["job"]))]
         sys.path.insert(0, setting.sys_path0)
-        run_batch(jobs, setting, order["folder"], reply, baseline, torch.initial_seed())  # type: ignore[union-attr]
+        run_batch(jobs, setting, order["folder"], reply, baseline)
     finally:
         os._exit(0)
+
+
+def run_plain(order_path: str) -> None:
+    """Become a plain run of the target's interpreter, confined: only limits stay from what we are."""
+    with open(order_path) as file:
+        order = json.load(file)
+    setting = settings.from_wire(order["setting"])
+    die_with_parent(os.getppid())
+    limit(setting)
+    seen = confined(order["folder"], setting)
+    os.chdir(seen.cwd)
+    os.execv(sys.executable, [sys.executable, *order["command"]])
 
 
 def _address_space() -> int:

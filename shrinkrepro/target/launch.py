@@ -1,4 +1,5 @@
-"""The script that the host starts in the target interpreter: ``launch.py serve|once REQUEST_FD REPLY_FD``.
+"""The script that the host starts in the target interpreter: ``launch.py serve|once REQUEST_FD REPLY_FD``,
+or ``launch.py plain ORDER_FILE``.
 
 Decision: the package is made known under its own name by location, so the host's site-packages never get
 onto the target's path, and this folder (which Python put first there) leaves it before anything is imported.
@@ -25,10 +26,14 @@ def main(arguments: List[str]) -> None:
         from shrinkrepro.target.server import serve
 
         serve(int(arguments[1]), int(arguments[2]))
-    else:
+    elif arguments[0] == "once":
         from shrinkrepro.target.child import run_once
 
         run_once(int(arguments[1]), int(arguments[2]))
+    else:
+        from shrinkrepro.target.child import run_plain
+
+        run_plain(arguments[1])
 
 
 if __name__ == "__main__":

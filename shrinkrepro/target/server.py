@@ -14,7 +14,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import signal
 import sys
 import warnings
@@ -23,7 +22,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 from shrinkrepro.protocol import RUN, Job, to_wire
 from shrinkrepro.target import setting as settings
 from shrinkrepro.target.attend import attend, lost, reap_orphans
-from shrinkrepro.target.child import become_child, run_batch, send
+from shrinkrepro.target.child import become_child, remove, run_batch, send
 from shrinkrepro.target.leaks import Baseline, thread_count
 from shrinkrepro.target.setting import Setting
 
@@ -99,14 +98,13 @@ class Server:
     """Runs requests: forks, attends, cleans up."""
 
     def __init__(self, setting: Setting, request: int, reply: int, spawn: bool) -> None:
-        import torch
 
         self.setting = setting
         self.request = request
         self.reply = reply
         self.spawn = spawn
-        self.torch_seed = int(torch.initial_seed())
         self.children = 0
+        self.pid = os.getpid()
         sys.path.insert(0, setting.sys_path0)
         self.baseline = Baseline()
 
@@ -150,20 +148,20 @@ class Server:
         finally:
             os.close(readable)
         reap_orphans()
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         return done
 
     def _in_child(self, jobs: List[Tuple[int, Job]], folder: str, writable: int) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        become_child(folder, self.setting)
+        setting = become_child(folder, self.setting, self.pid)
         os.close(self.request)
         os.close(self.reply)
         if not self.spawn:
-            run_batch(jobs, self.setting, folder, writable, self.baseline, self.torch_seed)
+            run_batch(jobs, setting, folder, writable, self.baseline)
             return
         index, job = jobs[0]
         order = {
-            "setting": dataclasses.asdict(self.setting),
+            "setting": dataclasses.asdict(setting),
             "job": dataclasses.asdict(job),
             "index": index,
             "folder": folder,

@@ -24,10 +24,12 @@ class Setting:
     device: Optional[str] = None
     preload: Optional[str] = None  # a file that is run before every program
     memory: Optional[int] = None  # address space that a program may add
+    shared: Tuple[str, ...] = ()  # folders outside the scratch that programs may write to: compilers' caches
 
 
 def from_wire(data: Dict[str, Any]) -> Setting:
     """The setting that the host sent."""
     data = dict(data)
-    data["args"] = tuple(data.get("args", ()))
+    for name in ("args", "shared"):
+        data[name] = tuple(data.get(name, ()))
     return Setting(**data)

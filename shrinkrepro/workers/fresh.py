@@ -7,16 +7,18 @@ exceptions is read from what it printed.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import time
 from pathlib import Path
 
-from shrinkrepro.core.tracebacks import parse_tracebacks
+from shrinkrepro.core.tracebacks import parse_crash, parse_tracebacks
 from shrinkrepro.errors import TargetError
 from shrinkrepro.protocol import EXCEPTION, EXIT, OK, SIGNAL, TIMEOUT, Execution
 from shrinkrepro.workers import target as targets
+from shrinkrepro.workers.server import LAUNCH, setting_of
 from shrinkrepro.workers.target import Target
 
 TAIL_BYTES = 65_536
@@ -67,10 +69,19 @@ def _run(target: Target, source: str, timeout: float, scratch: Path) -> Executio
         env["PYTHONPATH"] = os.pathsep.join(path for path in known if path)
     with open(scratch / "out", "w+b") as out, open(scratch / "err", "w+b") as err:
         start = time.monotonic()
-        code = _wait([target.python, str(script), *target.args], target, env, (out.fileno(), err.fileno()), timeout)
+        command = _confined([str(script), *target.args], target, scratch)
+        code = _wait(command, target, env, (out.fileno(), err.fileno()), timeout)
         seconds = time.monotonic() - start
         stdout, stderr = _tail(scratch / "out"), _tail(scratch / "err")
     return _verdict(code, stdout, stderr, program, seconds)
+
+
+def _confined(command: list[str], target: Target, scratch: Path) -> list[str]:
+    """``python`` with ``command``, by way of a first step that confines itself and then becomes it."""
+    order = {"setting": setting_of(target, scratch), "folder": str(scratch), "command": command}
+    path = scratch / "order"
+    path.write_text(json.dumps(order))
+    return [target.python, str(LAUNCH), "plain", str(path)]
 
 
 def _wait(
@@ -104,35 +115,11 @@ def _verdict(code: int | None, stdout: str, stderr: str, program: Path, seconds:
     if code is None:
         return Execution(status=TIMEOUT, code=int(signal.SIGKILL), **common)  # type: ignore[arg-type]
     if code < 0:
-        frames = crash_frames(stderr, program)
-        return Execution(status=SIGNAL, code=-code, crash_frames=frames, **common)  # type: ignore[arg-type]
+        return Execution(status=SIGNAL, code=-code, crash_frames=parse_crash(stderr), **common)  # type: ignore[arg-type]
     if code == 0:
         return Execution(status=OK, **common)  # type: ignore[arg-type]
     chain = parse_tracebacks(stderr, str(program)) or parse_tracebacks(stdout, str(program))
     return Execution(status=EXCEPTION if chain else EXIT, code=code, chain=chain, **common)  # type: ignore[arg-type]
-
-
-def crash_frames(text: str, program: Path) -> tuple[str, ...]:
-    """faulthandler's frames in ``text`` as ``file:function``, innermost first."""
-    frames: list[str] = []
-    for line in text[text.rfind("Fatal Python error") :].splitlines() if "Fatal Python error" in text else ():
-        if line.startswith('  File "'):
-            file, _, rest = line[len('  File "') :].partition('", line ')
-            frames.append(f"{_short(file, program)}:{rest.partition(' in ')[2]}")
-        elif frames:
-            break
-    return tuple(frames)
-
-
-def _short(file: str, program: Path) -> str:
-    """A library file relative to its library folder, any other by its base name."""
-    for marker in ("/site-packages/", "/dist-packages/"):
-        if marker in file:
-            return file.rsplit(marker, 1)[1]
-    head, _, rest = file.partition("/lib/python3.")
-    if rest and "/" in rest and not file.startswith(str(program.parent)):
-        return rest.partition("/")[2]
-    return os.path.basename(file) if head else file
 
 
 def _wrapper(target: Target, program: Path) -> str:

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from shrinkrepro.core.tracebacks import parse_tracebacks
 from shrinkrepro.errors import TargetError
-from shrinkrepro.protocol import LOST, Execution, Job
+from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, Execution, Job
 from shrinkrepro.workers import target as targets
 from shrinkrepro.workers.server import Server, ServerDied, ThreadsStarted
 from shrinkrepro.workers.target import Target
@@ -177,7 +178,7 @@ class Pool:
             server.wait_ready()
         try:
             for index, execution in server.run([task.job for task in group]):
-                results[group[index].index] = execution
+                results[group[index].index] = with_printed_chain(execution, self.target.script_path.name)
         except ServerDied as death:
             self._discard(slot)
             return self._after_death(group, results, death)
@@ -214,6 +215,17 @@ class Pool:
     def _drop_servers(self) -> None:
         for slot in range(len(self._servers)):
             self._discard(slot)
+
+
+def with_printed_chain(execution: Execution, script_name: str) -> Execution:
+    """A program that printed a traceback and then left by an exit code failed by that exception."""
+    if execution.status != EXIT:
+        return execution
+    for text in (execution.stderr, execution.stdout):
+        chain = parse_tracebacks(text, script_name)
+        if chain:
+            return replace(execution, status=EXCEPTION, chain=chain)
+    return execution
 
 
 def default_jobs() -> int:

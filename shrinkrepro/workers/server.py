@@ -25,7 +25,7 @@ from shrinkrepro.workers.target import Target, no_torch
 START_SECONDS = 300.0  # imports on a loaded machine with a cold disk
 GRACE_SECONDS = 45.0  # beyond a job's own time-out; covers a child's start
 
-_LAUNCH = Path(__file__).resolve().parent.parent / "target" / "launch.py"
+LAUNCH = Path(__file__).resolve().parent.parent / "target" / "launch.py"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -58,11 +58,13 @@ class Server:
         target.check()
         request_read, self._request = os.pipe()
         self._reply, reply_write = os.pipe()
-        env = target.environment() | _ONE_THREAD | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        cache = scratch.parent / "cache"  # one for all servers: compiling the same again would take seconds
+        cache.mkdir(exist_ok=True)
+        env = target.environment() | _ONE_THREAD | cache_variables(cache)
         log = os.open(scratch / "server.log", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             self._process = subprocess.Popen(
-                [target.python, str(_LAUNCH), "serve", str(request_read), str(reply_write)],
+                [target.python, str(LAUNCH), "serve", str(request_read), str(reply_write)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -79,7 +81,7 @@ class Server:
             os.close(request_read)
             os.close(reply_write)
             os.close(log)
-        self._send({"setting": _setting(target, scratch), "modules": list(modules), "spawn": spawn})
+        self._send({"setting": setting_of(target, scratch, [cache]), "modules": list(modules), "spawn": spawn})
         self._target = target
         self.report: dict[str, Any] = {}
 
@@ -176,7 +178,17 @@ class Server:
         return text.splitlines()[-1] if text else ""
 
 
-def _setting(target: Target, scratch: Path) -> dict[str, Any]:
+def cache_variables(cache: Path) -> dict[str, str]:
+    """Environment that puts compilers' caches into ``cache``, where programs may write."""
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+        "TRITON_CACHE_DIR": str(cache / "triton"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    }
+
+
+def setting_of(target: Target, scratch: Path, shared: Sequence[Path] = ()) -> dict[str, Any]:
+    """The target's part of the surroundings, as ``shrinkrepro.target.setting`` reads it."""
     return {
         "script_name": target.script_path.name,
         "script_folder": str(target.script_path.parent),
@@ -189,4 +201,5 @@ def _setting(target: Target, scratch: Path) -> dict[str, Any]:
         "device": target.device,
         "preload": None if target.preload is None else str(target.preload),
         "memory": target.memory,
+        "shared": [str(path) for path in shared],
     }
