@@ -44,10 +44,16 @@ def output(script: Path) -> tuple[str, str, int]:
     return done.stdout, (done.stderr.strip().splitlines() or [""])[-1], done.returncode
 
 
-def same(tmp_path: Path, main: str, modules: dict[str, str], packages: frozenset[str] = frozenset()) -> str:
-    before = output(
-        write(tmp_path / "before", main, modules, packages) if (tmp_path / "before").mkdir() is None else tmp_path
-    )
+def same(
+    tmp_path: Path,
+    main: str,
+    modules: dict[str, str],
+    packages: frozenset[str] = frozenset(),
+    lazily: bool = False,
+) -> str:
+    """The bundle, after it has been found to print and fail as the files do."""
+    (tmp_path / "before").mkdir()
+    before = output(write(tmp_path / "before", main, modules, packages))
     text = bundle(main, modules, packages, lazily=lazily)
     (tmp_path / "after").mkdir()
     after = output(write(tmp_path / "after", text, {}, frozenset()))
@@ -257,10 +263,10 @@ PROGRAMS = {
         },
     ),
     "a builtin until it is bound": (
-        "import m, n\nprint(m.max, n.max(2, 1), n.least(1, 2), max(1, 2))",
+        "import m, n\nprint(m.max, n.most(2, 1), n.least(1, 2), max(1, 2))",
         {
             "m": "max = max(3, 4)",
-            "n": "import sys\nif len(sys.argv) > 9:\n    max = min = None\ndef least(*a):\n    return min(a)",
+            "n": "import sys\nif len(sys.argv) > 9:\n    max = min = None\ndef least(*a):\n    return min(a)\ndef most(*a):\n    return max(a)",
         },
     ),
     "names of renamed classes": (
