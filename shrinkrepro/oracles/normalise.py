@@ -74,6 +74,7 @@ _NAMED_INNER = re.compile(
 )
 _LAST_LINE_INNER = re.compile(r"^(?P<type>(?:\w+\.)*\w*(?:Error|Exception)): (?P<text>.*)$", re.MULTILINE)
 _OPERATOR = re.compile(r"(?<!\w)aten::\w+(?:\.\w+)?")
+_ARGUMENTS = re.compile(r" *with argument types \[.*?\]| *\(has_kwargs \w+\)")  # reduction changes them
 _EXPLANATION = re.compile(r"^\s*Explanation: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -196,5 +197,5 @@ def sentence_of(type_name: str, message: str) -> str:
     if type_name.startswith("torch._dynamo."):
         explained = _EXPLANATION.search(message)
         if explained:
-            return f"{sentence}: {normalise(explained['text'])}"
+            return f"{sentence}: {_ARGUMENTS.sub('', normalise(explained['text']))}"
     return sentence

@@ -97,6 +97,7 @@ _PLUMBING: dict[str, frozenset[str] | None] = {
     ),
     "torch/_prims_common/wrappers.py": None,
     "torch/fx/graph_module.py": None,
+    "torch/fx/_symbolic_trace.py": None,
     "torch/fx/interpreter.py": None,
     "torch/fx/traceback.py": None,
     "torch/fx/experimental/proxy_tensor.py": None,
