@@ -11,6 +11,7 @@ import importlib
 from shrinkrepro.core.strategy import Strategy
 
 _PARTS = (
+    "isolation",
     "statements",
     "control_flow",
     "imports",
