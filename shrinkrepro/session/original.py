@@ -17,7 +17,7 @@ from shrinkrepro.core.local_modules import imported_names
 from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import signature_of
+from shrinkrepro.oracles.signature import CRASH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.fresh import run_fresh
@@ -27,6 +27,7 @@ from shrinkrepro.workers.spawn import SpawnPool
 from shrinkrepro.workers.target import Target, no_torch
 
 FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
+DEBUG_ALLOCATOR = {"PYTHONMALLOC": "debug"}  # freed memory is overwritten, so that using it fails alike everywhere
 MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
 
 
@@ -192,37 +193,46 @@ def open_pool(original: Original, request: Request, progress: Progress) -> tuple
         TooFlakyError: its runs disagree even so.
         TargetError: no worker can run it.
     """
-    jobs = request.jobs or default_jobs()
-    oracle = original.oracle
     limit = request.timeout or max(30.0, 5 * original.fresh.seconds)
     findings: list[str] = []
     if request.isolation != "spawn":
-        pool = Pool(original.target, jobs)
-        try:
-            pool.start()
-            runs = pool.run([Job(original.script.text, RUN, limit, alone=True)] * 2)
-            learned = pool.learned
-            if learned:
-                pool.restart([*original.target.modules, *sorted(learned)])
-                runs = pool.run([Job(original.script.text, RUN, limit, alone=True)] * 2)
-            if all(oracle.judge(run).interesting for run in runs):
-                return pool, findings
-        except BaseException:
-            pool.close()
-            raise
-        pool.close()
+        pool = _warm(original, request, original.target, limit)
+        if pool is None and original.oracle.signature.kind == CRASH:
+            # what a stray pointer hits depends on what the allocator left there
+            pool = _warm(original, request, replace(original.target, env=DEBUG_ALLOCATOR), limit)
+        if pool is not None:
+            return pool, findings
         if request.isolation == "fork":
             raise TargetError("the original fails otherwise in a warm server", "leave out --isolation fork")
         findings.append("the failure differs in a warm server, so every query has an interpreter of its own (slower)")
         progress.note(findings[-1])
-    spawned = SpawnPool(original.target, jobs)
+    spawned = SpawnPool(original.target, request.jobs or default_jobs())
     try:
         spawned.start()
-        _settle(original, request, spawned, oracle, limit)
+        _settle(original, request, spawned, original.oracle, limit)
     except BaseException:
         spawned.close()
         raise
     return spawned, findings
+
+
+def _warm(original: Original, request: Request, target: Target, limit: float) -> Pool | None:
+    """Warm servers in which the original fails twice as it did fresh, with what it imports loaded; None if it does not."""
+    pool = Pool(target, request.jobs or default_jobs())
+    twice = [Job(original.script.text, RUN, limit, alone=True)] * 2
+    try:
+        pool.start()
+        runs = pool.run(twice)
+        if pool.learned:
+            pool.restart([*target.modules, *sorted(pool.learned)])
+            runs = pool.run(twice)
+        if all(original.oracle.judge(run, original.script.text).interesting for run in runs):
+            return pool
+    except BaseException:
+        pool.close()
+        raise
+    pool.close()
+    return None
 
 
 def _settle(original: Original, request: Request, pool: Pool, oracle: Oracle, limit: float) -> None:
