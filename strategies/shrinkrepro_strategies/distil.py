@@ -57,6 +57,7 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
     inner.sort(
         key=lambda path: (_is_own(program, facts, path), not _entered(program, facts, path), -frames.index(path))
     )
+    inner = [path for path in inner if not _transforms(program, path)]
     for path in [*reversed(tests), *inner][:_INNERMOST]:
         hoist = Hoist(program, facts, torch)
         entered = _entered(program, facts, path)
@@ -152,6 +153,15 @@ def _maker(program: Program, path: Path) -> Path:
         if isinstance(statement, ast.Assign) and places[0] == (*at, "targets", 0):
             return (*at, "value")
     return path
+
+
+def _transforms(program: Program, path: Path) -> bool:
+    """Whether the expression at ``path`` applies a transform itself."""
+    return any(
+        calls.transform_name(calls.callee(program, program.paths[id(node)])) is not None
+        for node in ast.walk(program.node(path))
+        if isinstance(node, ast.Call)
+    )
 
 
 def _is_own(program: Program, facts: Facts, path: Path) -> bool:
