@@ -23,7 +23,8 @@ from shrinkrepro_strategies.blocks import (
     statement_lists,
     without_jumps,
 )
-from shrinkrepro_strategies.turns import one_turn, unroll_comprehension, unroll_loop
+from shrinkrepro_strategies.folding import fold
+from shrinkrepro_strategies.turns import one_turn, unroll_comprehension, unroll_fully, unroll_loop
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 _BRANCHING = (ast.If, ast.Try, ast.While, ast.With)
@@ -153,6 +154,27 @@ def unroll_named(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     for path, node in program.walk(ast.For, ast.AsyncFor):
         yield from (replace(path, text) for text in one_turn(program, facts, path, node))
+
+
+@strategy("all-turns", tier=Tier.MEDIUM, grows=True)
+def all_turns(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Write out every turn of a loop of two to four turns, and work out the conditions that become literal.
+
+    Example: ``for b in (0, 1): f() if b else g()`` -> ``g(); f()``.
+    """
+    for path, node in program.walk(ast.For, ast.AsyncFor):
+        text = unroll_fully(facts, path, node)
+        if text is not None:
+            yield replace(path, text)
+
+
+@strategy("fold-conditions", tier=Tier.MEDIUM)
+def fold_conditions(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Work out conditions on literals: ``a if True else b`` -> ``a``, ``not False and x`` -> ``x``."""
+    for i, statement in enumerate(program.tree.body):
+        text = source_of(fold([copy.deepcopy(statement)]))
+        if text != source_of(statement):
+            yield replace(("body", i), text)
 
 
 @strategy("shorten-loop", tier=Tier.MEDIUM)
@@ -293,6 +315,8 @@ STRATEGIES = (
     drop_clause,
     unroll,
     unroll_named,
+    all_turns,
+    fold_conditions,
     shorten_loop,
     choose_branch,
     unroll_comprehensions,

@@ -13,6 +13,7 @@ from shrinkrepro.core.edits import Change, Edit, Path, delete, join, replace, so
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import containers
 from shrinkrepro_strategies.blocks import DEFINITIONS, fact_of, is_target, like, names_read
 
 _LARGE = 300  # tokens from which on only alike parts are proposed
@@ -293,6 +294,7 @@ def same_name(program: Program, facts: Facts) -> Iterator[Edit]:
 
 
 STRATEGIES = (
+    *containers.STRATEGIES,
     hoist_alike,
     drop_target,
     drop_all_arguments,

@@ -15,7 +15,9 @@ from shrinkrepro.core.edits import Path, source_of
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program, count_tokens, parse_expression
 from shrinkrepro_strategies.blocks import block_text, literal_of, reads, substitute, without_jumps, writes
+from shrinkrepro_strategies.folding import fold
 
+_MOST_TURNS = 4
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
@@ -131,6 +133,36 @@ def unroll_loop(program: Program, facts: Facts, path: Path, node: ast.For | ast.
 def one_turn(program: Program, facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> Iterator[str]:
     """One turn of the loop with its variable assigned."""
     yield from dict.fromkeys(text for text, _ in _turn_body(facts, path, node, put=False, limit=2))
+
+
+def unroll_fully(facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> str | None:
+    """Every turn of a short loop over a literal or over few plain items, one after the other, folded."""
+    count = _turns(facts, path, node)
+    if count is None or not 1 <= count <= _MOST_TURNS:
+        return None
+    parts: list[str] = []
+    for turn in range(count):
+        item = next(first_items(facts, (*path, "iter"), node.iter, turn), None)
+        if item is None or item.startswith("next("):
+            return None
+        body: list[ast.AST] = [copy.deepcopy(s) for s in without_jumps(node.body)]
+        named: list[str] = []
+        for target, value in bindings(node.target, item):
+            if isinstance(target, ast.Name) and not writes(body, target.id):
+                body = substitute(body, target.id, parse_expression(value))  # type: ignore[arg-type]
+            else:
+                named.append(f"{source_of(target)} = {value}")
+        parts.extend([*named, block_text(fold([s for s in body if isinstance(s, ast.stmt)]))])
+    return "\n".join(part for part in parts if part)
+
+
+def _turns(facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> int | None:
+    """How many turns the loop began, when that is known."""
+    if facts.known:
+        return facts.count(node.body[0]) or None
+    if isinstance(node.iter, ast.List | ast.Tuple) and not any(isinstance(e, ast.Starred) for e in node.iter.elts):
+        return len(node.iter.elts)
+    return None
 
 
 def unroll_comprehension(program: Program, facts: Facts, path: Path, node: _Comprehension) -> Iterator[str]:

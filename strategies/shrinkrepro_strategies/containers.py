@@ -1,0 +1,128 @@
+"""Containers: dicts, lists and tuples taken apart into the names and values that they hold.
+
+Decision: a container goes as a whole with all its uses, or not at all, so that no candidate looks up what was
+moved away.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Iterator
+
+from shrinkrepro.core.edits import Change, Edit, Path, delete, join, replace, source_of
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.scopes import Binding
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies.folding import element_of
+
+Key = str | int
+
+
+@strategy("fold-subscript", tier=Tier.MEDIUM)
+def fold_subscript(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the element for a subscript of a literal: ``(a, b)[0]`` -> ``a``, ``{'k': x}['k']`` -> ``x``."""
+    for path, node in program.walk(ast.Subscript):
+        if isinstance(node.ctx, ast.Load):
+            element = element_of(node.value, node.slice)
+            if element is not None:
+                yield replace(path, source_of(element))
+    for path, call in program.walk(ast.Call):
+        if isinstance(call.func, ast.Name) and call.func.id == "next" and len(call.args) == 1:
+            inner = call.args[0]
+            if (
+                isinstance(inner, ast.Call)
+                and isinstance(inner.func, ast.Name)
+                and inner.func.id == "iter"
+                and inner.args
+            ):
+                inner = inner.args[0]
+            if isinstance(inner, ast.List | ast.Tuple) and inner.elts:
+                yield replace(path, source_of(inner.elts[0]))
+
+
+@strategy("names-for-entries", tier=Tier.MEDIUM)
+def names_for_entries(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Make the entries of a dict or list that is only looked up by literal keys variables, and drop the container.
+
+    Example: ``d = {}; d['a'] = f(); g(d['a'])`` -> ``a = f(); g(a)``.
+    """
+    for binding, definitions in program.scopes.definitions.items():
+        if len(definitions) != 1:
+            continue
+        up, statement = program.parent(definitions[0])
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        first = _entries(statement.value)
+        accesses = _accesses(program, binding)
+        if first is None or accesses is None:
+            continue
+        names = _names(program, [*first, *(key for _, key, _ in accesses)])
+        start = [f"{names[key]} = {source_of(value)}" for key, value in first.items()]
+        edits = [replace(up, "\n".join(start)) if start else delete(up)]
+        for path, key, deleted in accesses:
+            edits.append(replace(path, f"{names[key]} = {deleted}") if deleted else _named(path, names[key]))
+        yield join(*edits)
+
+
+def _named(path: Path, name: str) -> Edit:
+    return Edit((Change(path, name),))
+
+
+def _entries(value: ast.expr) -> dict[Key, ast.expr] | None:
+    """What a container holds at first, by literal key; None when that is not plain to see."""
+    if isinstance(value, ast.Dict):
+        found: dict[Key, ast.expr] = {}
+        for key, item in zip(value.keys, value.values):
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str | int):
+                return None
+            found[key.value] = item
+        return found
+    if isinstance(value, ast.List | ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts):
+        return dict(enumerate(value.elts))
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("dict", "list"):
+        if value.args or any(k.arg is None for k in value.keywords):
+            return None
+        return {str(k.arg): k.value for k in value.keywords}
+    return None
+
+
+def _accesses(program: Program, binding: Binding) -> list[tuple[Path, Key, str]] | None:
+    """Every access as (path, key, appended value or ""); None when the container is used in another way."""
+    found: list[tuple[Path, Key, str]] = []
+    appended = 0
+    for use in program.scopes.uses.get(binding, []):
+        up, node = program.parent(use)
+        if isinstance(node, ast.Subscript) and use == (*up, "value") and isinstance(node.slice, ast.Constant):
+            key = node.slice.value
+            if not isinstance(key, str | int) or isinstance(node.ctx, ast.Del):
+                return None
+            found.append((up, key, ""))
+            continue
+        call_path = up[:-1]
+        call = program.node(call_path) if isinstance(node, ast.Attribute) and up[-1:] == ("func",) else None
+        if isinstance(node, ast.Attribute) and node.attr == "append" and isinstance(call, ast.Call) and call.args:
+            statement_path, statement = program.parent(call_path)
+            if isinstance(statement, ast.Expr):
+                found.append((statement_path, appended, source_of(call.args[0])))
+                appended += 1
+                continue
+        return None
+    return found
+
+
+def _names(program: Program, keys: list[Key]) -> dict[Key, str]:
+    taken = program.scopes.all_names()
+    spare = (letter for letter in "abcdeghkmnpqrstuvwyz" if letter not in taken)
+    names: dict[Key, str] = {}
+    for key in dict.fromkeys(keys):
+        plain = isinstance(key, str) and key.isidentifier() and not keyword.iskeyword(key)
+        if plain and key not in taken and key not in names.values():
+            names[key] = str(key)
+        else:
+            names[key] = next((s for s in spare if s not in names.values()), f"x{len(names)}")
+    return names
+
+
+STRATEGIES = (fold_subscript, names_for_entries)

@@ -1,0 +1,64 @@
+"""Containers and folding: what stays when literals are worked out and containers taken apart."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from shrinkrepro_strategies import containers, control_flow
+from shrinkrepro_strategies.folding import fold
+
+from shrinkrepro.core.edits import source_of
+from tests.helpers import candidates, normal
+from tests.strategies.observed import ran
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = a if True else b", "x = a"),
+        ("x = not (0 or False)", "x = True"),
+        ("x = True and y", "x = y"),
+        ("x = y or True", "x = y or True"),
+        ("if 1 == 2:\n    a\nelif b:\n    c", "if b:\n    c"),
+        ("def f():\n    if 0:\n        a", "def f():\n    pass"),
+        ("x = {'a': y, 'b': z}['b']", "x = z"),
+        ("x = (y, z)[-1]", "x = z"),
+        ("x = (y, *z)[1]", "x = (y, *z)[1]"),
+        ("x = [y][3]", "x = [y][3]"),
+    ],
+)
+def test_literals_are_worked_out(before: str, after: str) -> None:
+    assert normal(source_of(fold(ast.parse(before).body))) == normal(after)
+
+
+def test_an_element_for_a_subscript() -> None:
+    assert candidates(containers.fold_subscript, "f((a, b)[1])") == ["f(b)"]
+    assert candidates(containers.fold_subscript, "f(next(iter([a, b])))") == ["f(a)"]
+
+
+def test_entries_become_variables() -> None:
+    source = "d = {}\nd['a'] = f()\nd['b c'] = 1\ng(d['a'], d['b c'])"
+    assert candidates(containers.names_for_entries, source) == [normal("a = f()\nb = 1\ng(a, b)")]
+
+
+def test_appended_values_become_variables() -> None:
+    source = "seen = []\nseen.append(f())\nseen.append(g())\nh(seen[1])"
+    assert candidates(containers.names_for_entries, source) == [normal("a = f()\nb = g()\nh(b)")]
+
+
+@pytest.mark.parametrize("use", ["len(d)", "d[k]", "d.items()", "del d['a']", "return_(d)"])
+def test_a_container_that_is_used_whole_stays(use: str) -> None:
+    assert candidates(containers.names_for_entries, f"d = {{'a': 1}}\nd['a']\n{use}") == []
+
+
+def test_every_turn_of_a_short_loop() -> None:
+    source = "for b in (False, True):\n    d = 1 if b else 2"
+    assert candidates(control_flow.all_turns, source, ran(source)) == [normal("d = 2\nd = 1")]
+
+
+def test_literal_conditions_are_worked_out_one_statement_at_a_time() -> None:
+    assert candidates(control_flow.fold_conditions, "x = 1 if True else 2\ny = not False\nz = a") == [
+        normal("x = 1\ny = not False\nz = a"),
+        normal("x = 1 if True else 2\ny = True\nz = a"),
+    ]
