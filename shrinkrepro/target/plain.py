@@ -271,7 +271,7 @@ def _linked(zeros: Any, sources: Sequence[Any]) -> Any:
             if total.is_complex() and not zeros.is_complex():
                 total = total.real
             never = torch.zeros((), dtype=torch.bool, device=source.device)
-            link = torch.where(never, total, torch.zeros_like(total))  # no NaN comes through, as by 0 * total
+            link = torch.where(never, total, torch.zeros_like(total))  # unlike 0 * total, never NaN
             zeros = zeros + link.to(device=zeros.device, dtype=zeros.dtype)
     return zeros
 

@@ -236,7 +236,14 @@ def test_a_program_that_kills_its_server_is_lost_and_the_others_are_not(pool: Po
 
 
 def test_programs_that_write_to_every_descriptor_cost_only_themselves(pool: Pool) -> None:
-    noise = "import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'noise\\n')\n    except OSError:\n        pass\n"
+    noise = """\
+import os
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, b"noise\\n")
+    except OSError:
+        pass
+"""
     close = "import os\nos.closerange(0, 256)\n"
     executions = pool.run([Job(s, timeout=20) for s in (noise, close, "print(2)")])
     assert executions[0].status == OK
