@@ -1,7 +1,7 @@
 """Keyword arguments: which calls name a parameter.
 
-Decision: a call belongs to a function when its callee mentions the function, its class or its method's name; a
-call of something else that the program itself made leaves the question open, and then the answer is None.
+Decision: a call belongs to a function when its callee mentions the function, its class or its method's name, or
+when it is a ``partial`` of it; where something else could be meant the question is open, and the answer None.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ def keyword_sites(program: Program, parameter: Path) -> list[Path] | None:
     path, function = owner
     method = program.enclosing(path, ast.ClassDef, *_FUNCTIONS)
     own_class = method if method is not None and isinstance(method[1], ast.ClassDef) else None
-    methods = {
-        node.name
-        for at, node in program.walk(ast.FunctionDef, ast.AsyncFunctionDef)
-        if isinstance(program.parent(at)[1], ast.ClassDef)
-    }
+    methods: list[str] = []
+    alike = 0  # methods of that name with such a parameter
+    for at, node in program.walk(ast.FunctionDef, ast.AsyncFunctionDef):
+        if isinstance(program.parent(at)[1], ast.ClassDef):
+            methods.append(node.name)
+            if own_class is not None and node.name == getattr(function, "name", None):
+                alike += any(inner.arg == arg.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg))
+    target = own_class[0] if own_class is not None else path
+    name = getattr(function, "name", "") if own_class is not None else ""
     sites: list[Path] = []
-    for at, node in program.walk(ast.keyword):
-        if node.arg != arg.arg or not isinstance(program.parent(at)[1], ast.Call):
-            continue
+    for at, keyword in program.walk(ast.keyword):
         call_path, call = program.parent(at)
-        assert isinstance(call, ast.Call)
-        callee = (*call_path, "func")
-        if own_class is not None and isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            if _calls_method(program, callee, call.func, function.name, own_class[0]):
-                sites.append(at)
-                continue
-        elif _mentions(program, callee, path):
-            sites.append(at)
+        if keyword.arg not in (arg.arg, None) or not isinstance(call, ast.Call):
             continue
-        if _may_be_ours(program, callee, call.func, methods):
+        callee = (*call_path, "func")
+        by_attribute = bool(name) and isinstance(call.func, ast.Attribute) and call.func.attr == name
+        ours = by_attribute or (
+            (own_class is None or name in ("__init__", "__new__")) and _mentions(program, callee, target)
+        )
+        partial = ast.unparse(call.func).rpartition(".")[2] == "partial"
+        given = any(_mentions(program, (*call_path, "args", i), target) for i in range(len(call.args)))
+        if (ours or (partial and given)) and keyword.arg is not None:
+            if by_attribute and alike > 1:
+                return None
+            sites.append(at)
+        elif ours or given or (keyword.arg is not None and _may_be_ours(program, callee, call.func, methods)):
             return None
     return sites
-
-
-def _calls_method(program: Program, callee: Path, node: ast.expr, method: str, own_class: Path) -> bool:
-    if isinstance(node, ast.Attribute) and node.attr == method:
-        return True
-    return method in ("__init__", "__new__") and _mentions(program, callee, own_class)
 
 
 def _mentions(program: Program, callee: Path, definition: Path) -> bool:
@@ -62,7 +62,7 @@ def _mentions(program: Program, callee: Path, definition: Path) -> bool:
     return wanted is not None and any(use[: len(callee)] == callee for use in program.scopes.uses.get(wanted, ()))
 
 
-def _may_be_ours(program: Program, callee: Path, node: ast.expr, methods: set[str]) -> bool:
+def _may_be_ours(program: Program, callee: Path, node: ast.expr, methods: list[str]) -> bool:
     """Whether the callee could be a function of the program under another name."""
     if isinstance(node, ast.Attribute):
         return node.attr in methods

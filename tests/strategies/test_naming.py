@@ -91,6 +91,23 @@ CASES = {
         "def total(key):\n    return key\ndef wrap(x):\n    return x\nfunction = wrap(total)\nprint(function(key=1))",
         "def f(key):\n    return key\n\ndef g(x):\n    return x\nh = g(f)\nprint(h(key=1))",
     ),
+    "keywords of a class": (
+        "class A:\n    def __init__(self, width):\n        self.width = width\nprint(A(width=2.0).width)",
+        "class A:\n\n    def __init__(self, x):\n        self.width = x\nprint(A(x=2.0).width)",
+    ),
+    "methods of one name": (
+        "class A:\n    def go(self, width):\n        return width\nclass B(A):\n    def go(self, width):\n        return super().go(width=width)\nprint(B().go(3.0))",
+        None,
+    ),
+    "partial": (
+        "from functools import partial\ndef scale(value, factor):\n    return value * factor\nprint(partial(scale, factor=2)(3))",
+        "from functools import partial\n\ndef f(x, y):\n    return x * y\nprint(partial(f, y=2)(3))",
+    ),
+    "keywords in a dictionary": (
+        "def scale(value):\n    return value\nprint(scale(**{'value': 2}))",
+        "def f(value):\n    return value\nprint(f(**{'value': 2}))",
+    ),
+    "a lambda called at once": ("print((lambda value: value)(value=2))", "print((lambda x: x)(x=2))"),
     "global and nonlocal": (
         "count = 0\ndef step():\n    global count\n    count += 1\n    inner = 1\n    def deep():\n        nonlocal inner\n"
         "        inner += count\n        return inner\n    return deep()\nprint(step())",
