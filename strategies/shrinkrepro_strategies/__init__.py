@@ -34,6 +34,7 @@ _PARTS = (
 # What is tried first: each can take away most of a long-running program in one query.
 _FIRST = (
     "distil-failure",
+    "check-for-program",
     "frame-for-program",
     "drop-unexecuted",
     "drop-after-failure",

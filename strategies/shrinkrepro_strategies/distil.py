@@ -17,6 +17,7 @@ from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.frames import Hoist, running, stuck_tests
+from shrinkrepro_strategies.provenance import Provenance
 
 _INNERMOST = 5  # frames from which a program is made anew
 _BATCH = 2
@@ -60,30 +61,45 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
     inner = [path for path in inner if not _transforms(program, path)]
     for path in [*reversed(tests), *inner][:_INNERMOST]:
         hoist = Hoist(program, facts, torch)
-        entered = _entered(program, facts, path)
-        seen: list[Description] = []
-
-        def leaf(at: Path, fact: ExprFact, entered: bool = entered, seen: list[Description] = seen) -> str | None:
-            if fact.kind != "tensor":
-                return None
-            if fact.value.get("levels") or (not entered and isinstance(program.node(at), ast.Name)):
-                seen.append(fact.value)
-                return "x"
-            return None
-
-        text = hoist.expression(path, leaf)
+        leaves = _Leaves(program, _entered(program, facts, path))
+        text = hoist.expression(path, leaves)
         if text is not None and path in tests:
             text = f"bool({text})"
-        if text is None or not seen:
+        given = _input(leaves.tensors[0], levels, torch) if leaves.tensors else None
+        if text is None or given is None:
             continue
-        given = _input(seen[0], levels, torch)
-        if given is None:
-            continue
+        function = _function(text)
+        if function in leaves.modules:
+            function = leaves.modules[function]
+        else:
+            hoist.lines.extend(f"{name} = {constructor}" for name, constructor in leaves.modules.items())
         for chain in _chains(levels):
-            innermost = chain[-1].name in ("grad", "grad_and_value")
-            if innermost and seen[0]["shape"]:
+            if chain[-1].name in ("grad", "grad_and_value") and leaves.tensors[0]["shape"]:
                 yield from _program(program, hoist, _nested(chain, f"lambda x: ({text}).sum()", given), imports)
-            yield from _program(program, hoist, _nested(chain, _function(text), given), imports)
+            yield from _program(program, hoist, _nested(chain, function, given), imports)
+
+
+class _Leaves:
+    """Names for what an operation works on: ``x`` for what was transformed, one for each module."""
+
+    def __init__(self, program: Program, entered: bool) -> None:
+        self._program, self._entered = program, entered
+        self._taken = program.scopes.all_names()
+        self.tensors: list[Description] = []
+        self.modules: dict[str, str] = {}
+
+    def __call__(self, at: Path, fact: ExprFact) -> str | None:
+        if fact.kind == "module" and fact.value.get("r"):
+            name = next(n for n in ("net", "layer", "module", *map("net{}".format, range(99))) if n not in self._taken)
+            self._taken.add(name)
+            self.modules[name] = str(fact.value["r"])
+            return name
+        if fact.kind != "tensor":
+            return None
+        if fact.value.get("levels") or (not self._entered and isinstance(self._program.node(at), ast.Name)):
+            self.tensors.append(fact.value)
+            return "x"
+        return None
 
 
 def _input(seen: Description, levels: list[_Level], torch: str) -> str | None:
@@ -99,6 +115,40 @@ def _input(seen: Description, levels: list[_Level], torch: str) -> str | None:
     described = {**seen, "shape": shape, "dtype": dtype, "levels": 0, "grad": False, "fill": None, "values": None}
     texts = sources(described, torch, 1) if min(shape, default=0) >= 0 else []
     return texts[0] if texts else None
+
+
+@strategy("check-for-program", tier=Tier.COARSE)
+def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the check that failed for the whole program, with literals for all that no transform made.
+
+    The check is an ``assert``, an ``assert_close`` or an ``if`` that raises. Three edits, with the plainest literals
+    and with others.
+    """
+    torch, imports = calls.torch_spelling(program)
+    live = Provenance(program)
+    for path, form in _failed_checks(program, facts):
+        for spelling in (0, 2, 1):
+            hoist = Hoist(program, facts, torch, spelling, live)
+            text = hoist.expression(path)
+            if text is not None:
+                yield from _program(program, hoist, form.format(text), imports, path)
+
+
+def _failed_checks(program: Program, facts: Facts) -> Iterator[tuple[Path, str]]:
+    """Paths of the conditions that failed, with the statement that each is checked by."""
+    for path in reversed(running(program, facts)):
+        if _checks(program, path):
+            yield path, "{}"
+    for path, node in program.walk(ast.Assert, ast.If):
+        at: Path = (*path, "test")
+        fact = facts.of(at)
+        if fact is None or facts.count(node) == 0:
+            continue
+        if isinstance(node, ast.Assert):
+            if fact.value.get("r") == "False" or fact.value.get("fill") == 0:
+                yield at, "assert {}"
+        elif isinstance(node.body[-1], ast.Raise) and facts.count(node.body[-1]):
+            yield at, "assert not ({})"
 
 
 @dataclass(frozen=True)
@@ -196,11 +246,15 @@ def _chains(levels: list[_Level]) -> Iterator[list[_Level]]:
 
 
 def _function(text: str) -> str:
+    """The function of ``x`` that ``text`` computes; arguments that are None go where they are the last."""
     node = ast.parse(text, mode="eval").body
-    alone = isinstance(node, ast.Call) and not node.keywords and [ast.unparse(a) for a in node.args] == ["x"]
-    if isinstance(node, ast.Call) and alone and "x" not in [getattr(n, "id", "") for n in ast.walk(node.func)]:
-        return ast.unparse(node.func)
-    return f"lambda x: {text}"
+    if isinstance(node, ast.Call):
+        while len(node.args) > 1 and ast.unparse(node.args[-1]) == "None":
+            node.args.pop()
+        names = [getattr(n, "id", "") for n in ast.walk(node.func)]
+        if not node.keywords and [ast.unparse(a) for a in node.args] == ["x"] and "x" not in names:
+            return ast.unparse(node.func)
+    return f"lambda x: {ast.unparse(node)}"
 
 
 def _nested(chain: list[_Level], function: str, given: str) -> str:
@@ -222,9 +276,12 @@ def _product(level: _Level, function: str) -> str:
     return f"{level.text}({function}, x{level.keywords})"
 
 
-def _program(program: Program, hoist: Hoist, text: str, imports: tuple[str, ...]) -> Iterator[Edit]:
-    """The edit that leaves the imports, what is kept, and ``text`` where the statement above ``path`` stood."""
-    anchors = [p for p in _unfinished(program, hoist) if p not in hoist.kept]
+def _program(
+    program: Program, hoist: Hoist, text: str, imports: tuple[str, ...], place: Path | None = None
+) -> Iterator[Edit]:
+    """The edit that leaves the imports, what is kept, and ``text`` where the unfinished statement stood."""
+    places = _unfinished(program, hoist) or ([place[:2]] if place is not None else [])
+    anchors = [p for p in places if p not in hoist.kept]
     if not anchors:
         return
     anchor = anchors[0]
@@ -250,4 +307,4 @@ def _unfinished(program: Program, hoist: Hoist) -> list[Path]:
     ]
 
 
-STRATEGIES = (distil_failure, frame_for_program)
+STRATEGIES = (distil_failure, check_for_program, frame_for_program)

@@ -15,6 +15,7 @@ from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.core.program import Program, parse_expression
 from shrinkrepro.core.scopes import Binding
 from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.provenance import Provenance
 
 _DEPTH = 12  # definitions that are followed to write one operand down
 
@@ -34,7 +35,7 @@ def running(program: Program, facts: Facts) -> list[Path]:
         if _finished(facts, path, started):
             continue
         below = operands(path, node)
-        if all(_finished(facts, at, started) or isinstance(child, _SILENT) for at, child in below):
+        if all(_finished(facts, at, started) or _is_silent(child) for at, child in below):
             orders = [fact.order for fact in (facts.of(at) for at, _ in below) if fact is not None]
             if orders:
                 found.append((max(orders), path))
@@ -59,8 +60,13 @@ def stuck_tests(program: Program, facts: Facts) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
-# Operands that are not observed, or that hardly fail by themselves.
-_SILENT = (ast.Constant, ast.JoinedStr, ast.Slice, ast.Name, ast.Attribute, ast.Lambda)
+def _is_silent(node: ast.expr) -> bool:
+    """Whether an operand is not observed, or hardly fails by itself."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Constant | ast.JoinedStr | ast.Slice | ast.Name | ast.Lambda)
+
+
 _CONDITIONAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
 
 
@@ -103,8 +109,10 @@ class Hoist:
     where it is simpler.
     """
 
-    def __init__(self, program: Program, facts: Facts, torch: str, spelling: int = 0) -> None:
-        self.program, self.facts, self.torch, self.spelling = program, facts, torch, spelling
+    def __init__(
+        self, program: Program, facts: Facts, torch: str, spelling: int = 0, live: Provenance | None = None
+    ) -> None:
+        self.program, self.facts, self.torch, self.spelling, self.live = program, facts, torch, spelling, live
         self.lines: list[str] = []
         self.kept: dict[Path, str | None] = {}
         self._done: dict[Binding, str | None] = {}
@@ -156,6 +164,8 @@ class Hoist:
 
     def _literal(self, path: Path, fact: ExprFact) -> str | None:
         if fact.kind not in ("tensor", "seq", "dict", "const", "module"):
+            return None
+        if self.live is not None and self.live.transformed(path):
             return None
         texts = sources(fact.value, self.torch, 4)
         return texts[min(self.spelling, len(texts) - 1)] if texts else None
@@ -245,11 +255,14 @@ class Hoist:
                 self.lines.append(f"{binding.name} = {text}")
             return True
         at, statement = self.program.statement_of(path)
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and path == (*at, "targets", 0):
+        if isinstance(statement, ast.Assign) and path[: len(at) + 2] == (*at, "targets", 0):
             text = self.expression((*at, "value"), None, depth + 1)
             if text is None:
                 return False
-            self.lines.append(f"{binding.name} = {text}")
+            for other in self.program.scopes.names_in(binding.scope):
+                if other in _stored(statement.targets[0]):
+                    self._done[Binding(binding.scope, other)] = other
+            self.lines.append(f"{self.program.text(statement.targets[0])} = {text}")
             return True
         return False
 
@@ -279,3 +292,7 @@ class Hoist:
                 if word.arg == binding.name:
                     return (*at, "keywords", k, "value")
         return None
+
+
+def _stored(target: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

@@ -1,0 +1,89 @@
+"""Provenance: which expressions get their value out of a transform, a compiled function or a Function of the user's.
+
+Decision: where a check compares two numbers, a literal for one that a transform made would leave a comparison of
+constants; so such values keep the code that makes them, and only what feeds that code becomes literal. By names
+alone, too much rather than too little.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from shrinkrepro.core.edits import Path
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.scopes import Binding
+from shrinkrepro_strategies import calls
+
+_SPECIAL = (
+    "torch.compile",
+    "torch.autograd.grad",
+    "torch.autocast",
+    "torch.autograd.forward_ad",
+    "torch.utils.checkpoint",
+)
+
+
+class Provenance:
+    """Answers for one program; every answer is computed once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._names: dict[Binding, bool] = {}
+        self._attributes: dict[str, bool] = {}
+        self._stores: dict[str, list[Path]] = {}
+        for path, node in program.walk(ast.Attribute, ast.FunctionDef):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                self._stores.setdefault(node.attr, []).append(program.statement_of(path)[0])
+            elif isinstance(node, ast.FunctionDef) and isinstance(program.parent(path)[1], ast.ClassDef):
+                self._stores.setdefault(node.name, []).append(path)
+
+    def transformed(self, path: Path) -> bool:
+        """Whether what the node at ``path`` gives comes out of a transform."""
+        program = self._program
+        for node in ast.walk(program.node(path)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                binding = program.scopes.binding(program.paths[id(node)])
+                if binding is not None and self._name(binding):
+                    return True
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                if node.attr in ("backward", "grad", "apply") or self._attribute(node.attr):
+                    return True
+                if self._is_special(calls.library_name(program, program.paths[id(node)])):
+                    return True
+        return False
+
+    def _is_special(self, full: str | None) -> bool:
+        if full is None:
+            return False
+        special = calls.transform_name(full) or calls.functional_name(full)
+        return special is not None or full.startswith(_SPECIAL)
+
+    def _name(self, binding: Binding) -> bool:
+        if binding in self._names:
+            return self._names[binding]
+        self._names[binding] = False  # a cycle alone brings no transform in
+        program = self._program
+        for definition in program.scopes.definitions.get(binding, []):
+            node = program.node(definition)
+            if isinstance(node, ast.alias):
+                found = self._is_special(calls.imported_as(program, definition))
+            elif isinstance(node, ast.arg):
+                found = False
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found = self.transformed(definition)
+            else:
+                _, statement = program.statement_of(definition)
+                value = getattr(statement, "value", getattr(statement, "iter", None))
+                found = isinstance(value, ast.expr) and self.transformed(program.paths[id(value)])
+            if found:
+                self._names[binding] = True
+                return True
+        return False
+
+    def _attribute(self, name: str) -> bool:
+        if name in self._attributes:
+            return self._attributes[name]
+        self._attributes[name] = False
+        found = any(self.transformed(path) for path in self._stores.get(name, ()))
+        self._attributes[name] = found
+        return found
