@@ -30,6 +30,8 @@ class FoldedNames:
     def of(self, symbol: Symbol, scope: Scope | None = None, spelled: str = "") -> str:
         """The name of ``symbol``; ``spelled`` is how the module itself calls it at that place, if it does."""
         if self._final is not None:
+            if symbol not in self._final:  # the recording run did not come by here
+                self._final[symbol] = self._choose(symbol, {*self._reserved, *self._final.values()})
             return self._final[symbol]
         self._uses.setdefault(symbol, []).append((scope.hidden() if scope else frozenset(), spelled))
         return symbol.base
@@ -54,6 +56,7 @@ class FoldedNames:
         rank = {name: index for index, name in enumerate(["", *order])}
         settled = FoldedNames()
         settled._final = {}
+        settled._reserved = reserved
         taken = set(reserved)
         for symbol in sorted(symbols, key=lambda s: rank.get(s.module, len(rank))):
             settled._final[symbol] = self._choose(symbol, taken)

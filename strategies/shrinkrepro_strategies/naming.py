@@ -25,12 +25,14 @@ from shrinkrepro_strategies.keywords import keyword_sites
 KEPT = (
     CONVENTIONAL
     | frozenset(("self", "cls", "ctx", "args", "kwargs", "inputs", "output", "outputs"))
+    | frozenset(("actual", "expected", "xs", "ys", "op", "norm"))
     | frozenset(("grad_output", "grad_input", "tangent", "tangents", "e", "main", "_"))
 )
 # By kind of thing, the names to choose from, the first that is free.
 POOLS: dict[str, tuple[str, ...]] = {
     "function": ("f", "g", "h", "fn"),
     "module": ("model", "net"),
+    "list": ("out", "xs", "ys"),
     "dict": ("params", "p", "d"),
     "size": ("n", "m", "k", "d"),
     "index": ("i", "j", "k", "n"),
@@ -131,6 +133,8 @@ class Naming:
             return "index"
         if isinstance(value, ast.Lambda):
             return "function"
+        if isinstance(value, ast.List | ast.ListComp):
+            return "list"
         if isinstance(value, ast.Constant) and type(value.value) is int:
             return "size"
         if any(path[-1] == "func" for path in uses):

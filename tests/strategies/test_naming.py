@@ -57,7 +57,7 @@ def output(program: Program) -> str:
 
 
 CASES = {
-    "variables": ("tensor_a = [1]\nprint(tensor_a)", "x = [1]\nprint(x)"),
+    "variables": ("tensor_a = 1.5\nseen = [tensor_a]\nprint(seen)", "x = 1.5\nout = [x]\nprint(out)"),
     "conventional names stay": ("x = 1\nmodel = 2\nL = 3\nA = 4\nparams = 5\nprint(x, model, L, A, params)", None),
     "what torch calls them stays": (
         "class A:\n    def setup_context(ctx, inputs, output):\n        pass\nA().setup_context(2, 3)",
