@@ -43,7 +43,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 imports: $(READY)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 format: $(READY)
 	$(BIN)/ruff format .
