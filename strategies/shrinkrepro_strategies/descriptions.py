@@ -42,6 +42,18 @@ def sources(value: Description, torch: str = "torch", most: int = 3) -> list[str
     return []
 
 
+def plain(value: Description) -> Description:
+    """``value`` in single precision: for programs that set another default, in which it goes without saying."""
+    kind = value.get("k")
+    if kind == "tensor":
+        return {**value, "dtype": {"float64": "float32", "complex128": "complex64"}.get(value["dtype"], value["dtype"])}
+    if kind == "seq":
+        return {**value, "items": [plain(item) for item in value.get("items", ())]}
+    if kind == "dict":
+        return {**value, "items": [[key, plain(item)] for key, item in value.get("items", ())]}
+    return value
+
+
 def _parses(text: str) -> bool:
     try:
         ast.parse(text, mode="eval")

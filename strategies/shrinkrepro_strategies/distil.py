@@ -106,12 +106,9 @@ def _input(seen: Description, levels: list[_Level], torch: str) -> str | None:
     """Source of a tensor like the one that was ``seen`` inside all ``levels``, before them."""
     shape = [_BATCH for level in levels if level.name == "vmap"] + [int(n) for n in seen["shape"]]
     dtype = str(seen.get("dtype"))
-    if (
-        "float" not in dtype
-        and "complex" not in dtype
-        and any(level.name not in ("vmap", "compile") for level in levels)
-    ):
-        dtype = "float32"  # what is differentiated is no integer
+    differentiated = any(level.name not in ("vmap", "compile") for level in levels)
+    if dtype == "float64" or (differentiated and "float" not in dtype and "complex" not in dtype):
+        dtype = "float32"  # what is differentiated is no integer, and precision is no matter of what raises
     described = {**seen, "shape": shape, "dtype": dtype, "levels": 0, "grad": False, "fill": None, "values": None}
     texts = sources(described, torch, 1) if min(shape, default=0) >= 0 else []
     return texts[0] if texts else None
@@ -125,8 +122,8 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     and with others.
     """
     torch, imports = calls.torch_spelling(program)
-    live = Provenance(program)
     for path, form in _failed_checks(program, facts):
+        live = Provenance(program, path)
         for spelling in (0, 2, 1):
             hoist = Hoist(program, facts, torch, spelling, live)
             text = hoist.expression(path)

@@ -14,7 +14,8 @@ from shrinkrepro.core.edits import Path
 from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.core.program import Program, parse_expression
 from shrinkrepro.core.scopes import Binding
-from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.calls import calls_of
+from shrinkrepro_strategies.descriptions import plain, sources
 from shrinkrepro_strategies.provenance import Provenance
 
 _DEPTH = 12  # definitions that are followed to write one operand down
@@ -112,6 +113,7 @@ class Hoist:
     def __init__(
         self, program: Program, facts: Facts, torch: str, spelling: int = 0, live: Provenance | None = None
     ) -> None:
+        self._plain = any(full == "torch.set_default_dtype" for _, _, full in calls_of(program, "torch.set_default"))
         self.program, self.facts, self.torch, self.spelling, self.live = program, facts, torch, spelling, live
         self.lines: list[str] = []
         self.kept: dict[Path, str | None] = {}
@@ -167,7 +169,7 @@ class Hoist:
             return None
         if self.live is not None and self.live.transformed(path):
             return None
-        texts = sources(fact.value, self.torch, 4)
+        texts = sources(plain(fact.value) if self._plain else fact.value, self.torch, 4)
         return texts[min(self.spelling, len(texts) - 1)] if texts else None
 
     def _name(self, path: Path, depth: int) -> bool:
@@ -182,9 +184,9 @@ class Hoist:
         self._done[binding] = binding.name
         if depth > _DEPTH:
             return False
-        if binding.scope == ():
-            return self._module_name(binding, depth)
         definitions = self.program.scopes.definitions.get(binding, [])
+        if binding.scope == () and all(self.program.statement_of(d)[0] == d[:2] for d in definitions):
+            return self._module_name(binding, depth)
         text = self._seen(binding)
         if text is not None:
             self.lines.append(f"{binding.name} = {text}")

@@ -26,9 +26,15 @@ _SPECIAL = (
 class Provenance:
     """Answers for one program; every answer is computed once."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, live: Path | None = None) -> None:
+        """Variables at ``live``, a check's condition, count as well."""
         self._program = program
         self._names: dict[Binding, bool] = {}
+        for node in ast.walk(program.node(live)) if live is not None else ():
+            binding = program.scopes.binding(program.paths[id(node)]) if isinstance(node, ast.Name) else None
+            places = program.scopes.definitions.get(binding, []) if binding is not None else []
+            if binding is not None and all(isinstance(program.node(p), ast.Name) for p in places):
+                self._names[binding] = True
         self._attributes: dict[str, bool] = {}
         self._stores: dict[str, list[Path]] = {}
         for path, node in program.walk(ast.Attribute, ast.FunctionDef):
