@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from shrinkrepro.core.registry import load_strategies
 from shrinkrepro.report.catalogue import as_lines, as_markdown, in_order
 
@@ -19,3 +23,9 @@ def test_the_markdown_names_each_once() -> None:
     text = as_markdown(strategies)
     for strategy in strategies:
         assert text.count(f"### {strategy.name}\n") == 1
+
+
+def test_the_catalogue_in_the_repository_is_the_one_of_the_docstrings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHRINKREPRO_NO_PLUGINS", "1")
+    catalogue = Path(__file__).resolve().parents[2] / "strategies" / "README.md"
+    assert catalogue.read_text(encoding="utf-8") == as_markdown(load_strategies()) + "\n", "run make catalogue"
