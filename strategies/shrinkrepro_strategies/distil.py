@@ -94,6 +94,8 @@ class _Leaves:
             self._taken.add(name)
             self.modules[name] = str(fact.value["r"])
             return name
+        if fact.kind == "module" and at[-1] != "func":
+            return f"{calls.torch_spelling(self._program)[0]}.sin"  # a module of the user's that is only handed on
         if fact.kind != "tensor":
             return None
         if fact.value.get("levels") or (not self._entered and isinstance(self._program.node(at), ast.Name)):

@@ -127,7 +127,7 @@ class Hoist:
         """Text of the expression at ``path`` with literals for its operands; None when one cannot be written down."""
         before, self._roots = self._roots, (*self._roots, path)
         whole = leaf is None or path in self._calls
-        node = self._rewritten(path, leaf, depth, top=depth == 0 and whole)
+        node = self._rewritten(path, leaf, depth, top=whole and (depth == 0 or self.live is not None))
         self._roots = before
         return None if node is None else ast.unparse(ast.fix_missing_locations(node))
 
@@ -202,9 +202,30 @@ class Hoist:
             if isinstance(self.program.node(statement), ast.Import | ast.ImportFrom) or statement in self.kept:
                 continue
             self.kept[statement] = None
+            if not self._users(statement, binding, depth):
+                return False
             if self._simplified(statement, definition, binding, depth):
                 continue
             if not self._needs(statement, depth):
+                return False
+        return True
+
+    def _users(self, path: Path, binding: Binding, depth: int) -> bool:
+        """Keep what fills a container of the module: functions that use it, and what they decorate."""
+        statement = self.program.node(path)
+        filled = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Set)
+        if isinstance(statement, ast.FunctionDef):
+            uses = [u for u in self.program.scopes.uses.get(binding, []) if "decorator_list" in u]
+        else:
+            uses = self.program.scopes.uses.get(binding, []) if filled else []
+        for use in uses:
+            other = use[:2]
+            node = self.program.node(other)
+            if other in self.kept or not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            self.kept[other] = None
+            inner = self.program.scopes.binding(other)
+            if not self._needs(other, depth + 1) or (inner is not None and not self._users(other, inner, depth + 1)):
                 return False
         return True
 
