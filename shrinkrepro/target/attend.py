@@ -23,6 +23,10 @@ SETUP_SECONDS = 30.0  # for a child to begin its first program, or the next one
 LAST_WORDS_SECONDS = 0.1  # between the wish to write the frames and the kill
 
 
+class HostGone(Exception):
+    """The host has ended, or closed the request pipe."""
+
+
 @dataclasses.dataclass
 class _State:
     begun: Optional[int] = None
@@ -32,13 +36,24 @@ class _State:
 
 
 def attend(
-    pid: int, pipe: int, jobs: Sequence[Tuple[int, Job]], folder: str, forward: Callable[[Dict[str, Any]], None]
+    pid: int,
+    pipe: int,
+    host: int,
+    jobs: Sequence[Tuple[int, Job]],
+    folder: str,
+    forward: Callable[[Dict[str, Any]], None],
 ) -> Set[int]:
-    """Follow child ``pid`` to its end; return the indices of the jobs that have a verdict now."""
+    """Follow child ``pid`` to its end; return the indices of the jobs that have a verdict now.
+
+    ``host`` is the descriptor of the host's requests: it ends when the host does.
+
+    Raises:
+        HostGone: nobody waits for verdicts any more; the child has been killed.
+    """
     timeouts = {index: job.timeout for index, job in jobs}
     done: Set[int] = set()
     state = _State(since=time.monotonic())
-    watch = _Watch(pid, pipe)
+    watch = _Watch(pid, pipe, host)
     while True:
         limit = SETUP_SECONDS if state.begun is None else timeouts[state.begun]
         left = state.since + limit - time.monotonic()
@@ -47,6 +62,9 @@ def attend(
             _last_words(pid, watch)
             break
         readable, ended = watch.wait(left)
+        if watch.host_gone:
+            _signal_group(pid, signal.SIGKILL)
+            raise HostGone
         if readable:
             open_still = _read(pipe, state, timeouts, done, forward)
             if not open_still:
@@ -66,9 +84,11 @@ def attend(
 class _Watch:
     """Waits for a message or for the child's end, whichever comes first."""
 
-    def __init__(self, pid: int, pipe: int) -> None:
+    def __init__(self, pid: int, pipe: int, host: int) -> None:
         self.pid = pid
         self.pipe = pipe
+        self.host = host
+        self.host_gone = False
         self.dropped = False
         self.handle = -1
         if hasattr(os, "pidfd_open"):
@@ -79,12 +99,13 @@ class _Watch:
 
     def wait(self, seconds: float) -> Tuple[bool, bool]:
         """(a message can be read, the child has ended)."""
-        watched = [] if self.dropped else [self.pipe]
+        watched = [self.host] if self.dropped else [self.pipe, self.host]
         if self.handle >= 0:
             watched.append(self.handle)
         else:
             seconds = min(seconds, 0.01)
         ready = select.select(watched, [], [], seconds)[0]
+        self.host_gone = self.host in ready  # it sends nothing while a request is served
         ended = self.handle in ready if self.handle >= 0 else self._peek()
         return self.pipe in ready, ended
 

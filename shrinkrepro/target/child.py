@@ -132,7 +132,10 @@ def remove(folder: str) -> None:
         except OSError:
             return
 
-    shutil.rmtree(folder, onerror=open_up)
+    if sys.version_info >= (3, 12):
+        shutil.rmtree(folder, onexc=open_up)
+    else:
+        shutil.rmtree(folder, onerror=open_up)
 
 
 def send(descriptor: int, message: Any) -> None:

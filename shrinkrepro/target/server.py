@@ -7,6 +7,7 @@ operation.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import gc
@@ -21,7 +22,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from shrinkrepro.protocol import RUN, Job, to_wire
 from shrinkrepro.target import setting as settings
-from shrinkrepro.target.attend import attend, lost, reap_orphans
+from shrinkrepro.target.attend import HostGone, attend, lost, reap_orphans
 from shrinkrepro.target.child import become_child, remove, run_batch, send
 from shrinkrepro.target.leaks import Baseline, thread_count
 from shrinkrepro.target.setting import Setting
@@ -58,10 +59,20 @@ def serve(request: int, reply: int) -> None:
     gc.collect()
     gc.freeze()
     send(reply, report)
-    for line in requests:
-        jobs = [Job(**job) for job in json.loads(line)["jobs"]]
-        server.run(jobs)
-        send(reply, {"end": len(jobs)})
+    try:
+        for line in requests:
+            jobs = [Job(**job) for job in json.loads(line)["jobs"]]
+            server.run(jobs)
+            send(reply, {"end": len(jobs)})
+    except (HostGone, BrokenPipeError):
+        pass
+    # A host that closes us kills us; it ended without, so what it would have removed is left to us.
+    reap_orphans()
+    for folder in (setting.scratch, *setting.shared):
+        if os.path.isdir(folder):
+            remove(folder)
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(setting.scratch))
 
 
 def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
@@ -144,7 +155,7 @@ class Server:
         os.close(writable)
         send(self.reply, {"child": pid})
         try:
-            done = attend(pid, readable, jobs, folder, self._forward)
+            done = attend(pid, readable, self.request, jobs, folder, self._forward)
         finally:
             os.close(readable)
         reap_orphans()

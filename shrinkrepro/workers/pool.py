@@ -151,15 +151,19 @@ class Pool:
             except BaseException as failure:
                 failures.append(failure)
 
-        if self.jobs == 1 or len(queue) == 1:
-            work(0)
-        else:
-            threads = [threading.Thread(target=work, args=(slot,)) for slot in range(min(self.jobs, len(queue)))]
+        threads = [threading.Thread(target=work, args=(slot,)) for slot in range(min(self.jobs, len(queue)))]
+        try:
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
+        except BaseException as interrupt:  # Ctrl-C: the programs that run now are given up
+            failures.append(interrupt)
+            self._drop_servers()
+            for thread in threads:
+                thread.join()
         if failures:
+            self._drop_servers()  # they may have answers that nobody waits for
             raise failures[0]
         return [e if e is not None else Execution(status=LOST, detail="no verdict came back") for e in results]
 

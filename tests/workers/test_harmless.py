@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,3 +133,44 @@ def test_a_fresh_run_with_a_preload(folder: Path, tmp_path: Path) -> None:
     execution = run_fresh(make_target(folder, preload=preload), source, 60)
     assert execution.stdout == "1 __main__ True\n"
     assert (execution.chain[0].type, execution.chain[0].frames[-1].line) == ("KeyError", 3)
+
+
+HOST = """\
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from shrinkrepro.protocol import Job
+from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.target import Target
+
+script = Path(sys.argv[1])
+with Pool(Target(python=sys.executable, script_path=script, cwd=script.parent)) as pool:
+    print(pool.scratch, flush=True)
+    print(pool._servers[0]._process.pid, flush=True)
+    pool.run([Job("import time\\ntime.sleep(300)", timeout=300)])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_host_that_is_killed_leaves_nothing(folder: Path, number: int) -> None:
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, str(folder / "script.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert host.stdout is not None
+    scratch, server = Path(host.stdout.readline().strip()), int(host.stdout.readline())
+    while not list(scratch.glob("server*/c*/p0")):
+        time.sleep(0.05)
+    host.send_signal(number)
+    host.wait(60)
+    end = time.monotonic() + 60
+    while (scratch.exists() or Path(f"/proc/{server}").exists()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not scratch.exists()
+    assert not Path(f"/proc/{server}").exists()
+    assert content(folder).keys() == {"data.txt", "script.py", "sub/more.txt"}
