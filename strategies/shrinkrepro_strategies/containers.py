@@ -11,10 +11,11 @@ import keyword
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, Path, delete, join, replace, source_of
-from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.facts import Description, Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.folding import element_of
 
 Key = str | int
@@ -125,4 +126,70 @@ def _names(program: Program, keys: list[Key]) -> dict[Key, str]:
     return names
 
 
-STRATEGIES = (fold_subscript, names_for_entries)
+@strategy("leaf-for-structure", tier=Tier.MEDIUM)
+def leaf_for_structure(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the first tensor in it, as a literal, for a dict, tuple or list that an argument or variable gets."""
+    for path, node in program.walk(ast.expr):
+        fact = facts.of(path)
+        if fact is None or fact.kind not in ("seq", "dict") or isinstance(node, ast.Name) or program.size(path) < 4:
+            continue
+        leaf = _first_tensor(fact.value)
+        if leaf is not None:
+            for text in sources(leaf, "torch", 1):
+                yield replace(path, text, ("import torch",))
+
+
+def _first_tensor(value: Description) -> Description | None:
+    kind = value.get("k")
+    if kind == "tensor":
+        return value
+    items = value.get("items", ())
+    for item in items if kind == "seq" else [pair[1] for pair in items] if kind == "dict" else ():
+        found = _first_tensor(item)
+        if found is not None:
+            return found
+    return None
+
+
+@strategy("unwrap-single-entry", tier=Tier.MEDIUM)
+def unwrap_single_entry(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the entry for a dict, tuple or list that holds one, everywhere, with the subscripts that look it up.
+
+    Example: ``f({'w': x})`` with ``p['w']`` in ``f`` -> ``f(x)`` with ``p``.
+    """
+    holders: dict[Key, list[tuple[Path, ast.expr]]] = {}
+    for path, node in program.walk(ast.expr):
+        key = _only_key(node)
+        if key is not None and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            entry = node.values[0] if isinstance(node, ast.Dict) else getattr(node, "elts", [node])[0]
+            holders.setdefault(key, []).append((path, entry))
+    for key, found in holders.items():
+        lookups = [
+            (path, node.value)
+            for path, node in program.walk(ast.Subscript)
+            if isinstance(node.slice, ast.Constant) and node.slice.value == key and isinstance(node.ctx, ast.Load)
+        ]
+        changes = [Change(path, source_of(part)) for path, part in (*found, *lookups)]
+        if lookups and not _nested(changes):
+            yield Edit(tuple(changes))
+        for path, part in found:
+            inside = [Change(at, source_of(node)) for at, node in lookups]
+            if len(found) > 1 and inside and not _nested([Change(path), *inside]):
+                yield Edit((Change(path, source_of(part)), *inside))
+
+
+def _only_key(node: ast.expr) -> Key | None:
+    if isinstance(node, ast.Dict) and len(node.keys) == 1 and isinstance(node.keys[0], ast.Constant):
+        key = node.keys[0].value
+        return key if isinstance(key, str | int) else None
+    if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred):
+        return 0
+    return None
+
+
+def _nested(changes: list[Change]) -> bool:
+    paths = {change.path for change in changes}
+    return any(path[:i] in paths for path in paths for i in range(len(path)))
+
+
+STRATEGIES = (fold_subscript, names_for_entries, unwrap_single_entry, leaf_for_structure)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from shrinkrepro.core.edits import Edit, Path, delete, join, replace, source_of
 from shrinkrepro.core.facts import Facts
-from shrinkrepro.core.program import Program
+from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.blocks import (
     COMPREHENSIONS,
@@ -164,7 +164,7 @@ def all_turns(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     for path, node in program.walk(ast.For, ast.AsyncFor):
         text = unroll_fully(facts, path, node)
-        if text is not None:
+        if text is not None and count_tokens(text) <= 2 * program.size(path):
             yield replace(path, text)
 
 

@@ -112,7 +112,7 @@ class _Dependents:
     def edit(self) -> Edit | None:
         """All that goes, as one edit, when it can."""
         paths = outermost(self.gone)
-        return None if self.broken or not paths else delete(*paths)
+        return None if self.broken or len(paths) < 2 else delete(*paths)
 
 
 def _stored_below(program: Program) -> dict[Path, list[Path]]:

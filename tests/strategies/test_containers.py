@@ -10,7 +10,7 @@ from shrinkrepro_strategies.folding import fold
 
 from shrinkrepro.core.edits import source_of
 from tests.helpers import candidates, normal
-from tests.strategies.observed import ran
+from tests.strategies.observed import const, ran, seq, tensor
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,14 @@ def test_literal_conditions_are_worked_out_one_statement_at_a_time() -> None:
         normal("x = 1\ny = not False\nz = a"),
         normal("x = 1 if True else 2\ny = True\nz = a"),
     ]
+
+
+def test_one_entry_for_a_structure_with_its_lookups() -> None:
+    source = "def f(p):\n    return p['w']\nf({'w': x})"
+    assert candidates(containers.unwrap_single_entry, source) == [normal("def f(p):\n    return p\nf(x)")]
+
+
+def test_a_tensor_for_a_structure_of_tensors() -> None:
+    source = "f(g(x, y))"
+    wire = ran(source, {"g(x, y)": {"k": "dict", "items": [[const("w"), seq(tensor(2, 3))]]}})
+    assert candidates(containers.leaf_for_structure, source, wire) == [normal("import torch\nf(torch.ones(2, 3))")]
