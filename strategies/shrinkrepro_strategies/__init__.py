@@ -11,7 +11,6 @@ import importlib
 from shrinkrepro.core.strategy import Strategy
 
 _PARTS = (
-    "isolation",
     "statements",
     "control_flow",
     "imports",
