@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from functools import lru_cache
 
 from shrinkrepro.core.edits import Path
 from shrinkrepro.core.facts import Facts
@@ -72,10 +71,17 @@ class Classes:
         }
 
 
-@lru_cache(maxsize=8)
+_latest: list[Classes] = []
+
+
 def classes(program: Program) -> Classes:
-    """The classes of ``program``."""
-    return Classes(program)
+    """The classes of ``program``; those of the last program are remembered.
+
+    By identity, because the nodes and paths of an equal program are other objects.
+    """
+    if not _latest or _latest[0].program is not program:
+        _latest[:] = [Classes(program)]
+    return _latest[0]
 
 
 def decorators(node: ast.FunctionDef | ast.ClassDef) -> set[str]:
