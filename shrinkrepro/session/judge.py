@@ -18,6 +18,7 @@ from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
+from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import LOST, OBSERVE, OBSERVE_PRIMAL, OK, PRIMAL, RUN, SIGNAL, TIMEOUT, Execution, Job
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
@@ -38,7 +39,7 @@ class SessionJudge:
     def __init__(
         self,
         pool: Pool,
-        oracle: Oracle,
+        oracle: Oracle | Faces,
         progress: Progress,
         *,
         deadline: float | None = None,

@@ -7,7 +7,7 @@ interpreter, the same failure in two warm servers, and whether the one-file form
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.local_modules import imported_names
 from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
 from shrinkrepro.oracles.early import before_torch
+from shrinkrepro.oracles.faces import Faces, faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised
@@ -27,7 +28,6 @@ from shrinkrepro.workers.spawn import SpawnPool
 from shrinkrepro.workers.target import Target, no_torch
 
 FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
-DEBUG_ALLOCATOR = {"PYTHONMALLOC": "debug"}  # freed memory is overwritten, so that using it fails alike everywhere
 MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
 
 
@@ -184,60 +184,78 @@ def flaky(script: Script, failed: int, runs: int) -> TooFlakyError:
     )
 
 
-def open_pool(original: Original, request: Request, progress: Progress) -> tuple[Pool, list[str]]:
-    """Workers on which the original fails as it does fresh, and findings for the user.
+@dataclass(frozen=True)
+class Ready:
+    """Workers on which the original fails as it does fresh, and the oracle for both."""
 
-    Two warm servers run it; where they differ from the fresh run, an interpreter for each query is used.
+    pool: Pool
+    oracle: Oracle | Faces
+    findings: list[str]
+
+
+def open_pool(original: Original, request: Request, progress: Progress) -> Ready:
+    """Start workers on which the original fails as it does fresh.
+
+    Two warm servers run it. Where they differ from the fresh run, a crash is known by all its faces; any other failure
+    gets an interpreter for each query.
 
     Raises:
         TooFlakyError: its runs disagree even so.
         TargetError: no worker can run it.
     """
     limit = request.timeout or max(30.0, 5 * original.fresh.seconds)
+    jobs = request.jobs or default_jobs()
     findings: list[str] = []
     if request.isolation != "spawn":
-        pool = _warm(original, request, original.target, limit)
-        if pool is None and original.oracle.signature.kind == CRASH:
-            # what a stray pointer hits depends on what the allocator left there
-            pool = _warm(original, request, replace(original.target, env=DEBUG_ALLOCATOR), limit)
-        if pool is not None:
-            return pool, findings
+        pool = Pool(original.target, jobs)
+        try:
+            runs = _run_warm(original, pool, limit)
+        except BaseException:
+            pool.close()
+            raise
+        if _same(original, original.oracle, runs):
+            return Ready(pool, original.oracle, findings)
+        several = faces(original.oracle, runs)
+        if several is not None:
+            names = " or ".join(oracle.signature.describe() for oracle in several.oracles)
+            findings.append(f"the bug shows different faces from run to run, and any of them counts: {names}")
+            progress.note(findings[-1])
+            return Ready(pool, several, findings)
+        pool.close()
         if request.isolation == "fork":
             raise TargetError("the original fails otherwise in a warm server", "leave out --isolation fork")
         findings.append("the failure differs in a warm server, so every query has an interpreter of its own (slower)")
         progress.note(findings[-1])
-    spawned = SpawnPool(original.target, request.jobs or default_jobs())
+    spawned = SpawnPool(original.target, jobs)
     try:
         spawned.start()
-        _settle(original, request, spawned, original.oracle, limit)
+        _settle(original, spawned, limit)
     except BaseException:
         spawned.close()
         raise
-    return spawned, findings
+    return Ready(spawned, original.oracle, findings)
 
 
-def _warm(original: Original, request: Request, target: Target, limit: float) -> Pool | None:
-    """Warm servers in which the original fails twice as it did fresh, with what it imports loaded; None if it does not."""
-    pool = Pool(target, request.jobs or default_jobs())
+def _run_warm(original: Original, pool: Pool, limit: float) -> list[Execution]:
+    """Run the original in two servers which have loaded all that it imports."""
     twice = [Job(original.script.text, RUN, limit, alone=True)] * 2
-    try:
-        pool.start()
+    pool.start()
+    runs = pool.run(twice)
+    if pool.learned:
+        pool.restart([*pool.target.modules, *sorted(pool.learned)])
         runs = pool.run(twice)
-        if pool.learned:
-            pool.restart([*target.modules, *sorted(pool.learned)])
-            runs = pool.run(twice)
-        if all(original.oracle.judge(run, original.script.text).interesting for run in runs):
-            return pool
-    except BaseException:
-        pool.close()
-        raise
-    pool.close()
-    return None
+    if original.oracle.signature.kind == CRASH or not _same(original, original.oracle, runs):
+        runs += pool.run(twice * 2)
+    return runs
 
 
-def _settle(original: Original, request: Request, pool: Pool, oracle: Oracle, limit: float) -> None:
+def _same(original: Original, oracle: Oracle | Faces, runs: Sequence[Execution]) -> bool:
+    return all(oracle.judge(run, original.script.text).interesting for run in runs)
+
+
+def _settle(original: Original, pool: Pool, limit: float) -> None:
     runs = pool.run([Job(original.script.text, RUN, limit, alone=True)] * 4)
-    same = sum(oracle.judge(run).interesting for run in runs)
+    same = sum(_same(original, original.oracle, [run]) for run in runs)
     if same == len(runs):
         return
     if same or any(run.status == OK for run in runs):
@@ -254,12 +272,15 @@ def one_file(original: Original, holds: Callable[[str], bool], findings: list[st
     script, local = original.script, original.local
     if not local.sources:
         return script.text
-    try:
-        text = bundle(script.text, local.sources, local.packages, script.package)
-    except (BundleError, SyntaxError) as error:
-        findings.append(f"local modules stay outside the result: {error}")
-        return script.text
-    if text != script.text and not holds(text):
-        findings.append("local modules stay outside the result: folded into one file, the failure is another")
-        return script.text
-    return text
+    reason = ""
+    for lazily in (False, True):  # a module that is only imported inside a function may have to wait for the call
+        try:
+            text = bundle(script.text, local.sources, local.packages, script.package, lazily=lazily)
+        except (BundleError, SyntaxError) as error:
+            reason = str(error)
+            continue
+        if text == script.text or holds(text):
+            return text
+        reason = reason or "folded into one file, the failure is another"
+    findings.append(f"local modules stay outside the result: {reason}")
+    return script.text

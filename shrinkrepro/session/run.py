@@ -16,6 +16,7 @@ from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
 from shrinkrepro.errors import TargetError
+from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import RUN, Execution, Job
 from shrinkrepro.report.layout import layout
@@ -51,9 +52,9 @@ def run(request: Request, progress: Progress) -> Reduction:
     deadline = started + (request.budget or DEFAULT_BUDGET)
     original = run_original(request, progress)
     progress.phase("running it in warm servers")
-    pool, findings = open_pool(original, request, progress)
-    state = _State(findings=findings)
-    oracle = original.oracle
+    ready = open_pool(original, request, progress)
+    pool, oracle = ready.pool, ready.oracle
+    state = _State(findings=ready.findings)
     with pool:
         judge = SessionJudge(pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep)
         first = _start(original, judge, state, progress)
@@ -125,7 +126,9 @@ def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progre
     state.faults.extend(f"{fault.strategy}: {fault.error}" for fault in engine.faults)
 
 
-def _confirm(original: Original, oracle: Oracle, request: Request, state: _State) -> tuple[str, Sequence[Execution]]:
+def _confirm(
+    original: Original, oracle: Oracle | Faces, request: Request, state: _State
+) -> tuple[str, Sequence[Execution]]:
     """The last accepted text that fails the same in a fresh interpreter, and its runs."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
     target = state.alone or original.target

@@ -1,1 +1,1 @@
-"""The host side of the target: starts it, feeds it, times it out, kills it and starts it again."""
+"""The host side of the target: start, feed, time out, kill and restart what runs programs."""

@@ -1,0 +1,44 @@
+"""One bug with several faces: memory that is used after it was freed fails as the allocator happens to leave it.
+
+Decision: what the original itself was seen to do, in a fresh interpreter or in a server, is the same bug by
+definition, when one of the failures is a crash; a candidate that shows any of them has kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shrinkrepro.core.verdict import Verdict
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.oracles.signature import CRASH, Signature
+from shrinkrepro.protocol import Execution
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Judges as the first of ``oracles`` that finds a run interesting. The first one's signature is the bug's name."""
+
+    oracles: tuple[Oracle, ...]
+
+    @property
+    def signature(self) -> Signature:
+        return self.oracles[0].signature
+
+    def judge(self, execution: Execution, source: str = "") -> Verdict:
+        """The verdict on one run of the candidate ``source``."""
+        verdicts = [oracle.judge(execution, source) for oracle in self.oracles]
+        return next((verdict for verdict in verdicts if verdict.interesting), verdicts[0])
+
+
+def faces(first: Oracle, runs: Sequence[Execution]) -> Faces | None:
+    """``first`` together with what other ``runs`` of the original showed; None when no crash is among it."""
+    found = {first.signature: first}
+    for run in runs:
+        other = Oracle.of(run, first.match, first.exclude)
+        if other is None:
+            return None
+        found.setdefault(other.signature, other)
+    if not any(signature.kind == CRASH for signature in found):
+        return None
+    return Faces(tuple(found.values()))
