@@ -16,7 +16,7 @@ from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
-from shrinkrepro_strategies.frames import Hoist, running, stuck_tests
+from shrinkrepro_strategies.frames import Hoist, running, stuck_stores, stuck_tests
 from shrinkrepro_strategies.provenance import Provenance
 
 _INNERMOST = 5  # frames from which a program is made anew
@@ -59,10 +59,16 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
         key=lambda path: (_is_own(program, facts, path), not _entered(program, facts, path), -frames.index(path))
     )
     inner = [path for path in inner if not _transforms(program, path)]
-    for path in [*reversed(tests), *inner][:_INNERMOST]:
+    stores = [path for path in stuck_stores(program, facts) if program.enclosing(path, ast.FunctionDef) is not None]
+    for path in [*reversed(tests), *reversed(stores), *inner][:_INNERMOST]:
         hoist = Hoist(program, facts, torch)
         leaves = _Leaves(program, _entered(program, facts, path))
-        text = hoist.expression(path, leaves)
+        if path in stores:
+            target = hoist.expression((*path, "targets", 0), leaves if leaves.entered else None, 1)
+            value = hoist.expression((*path, "value"), leaves if leaves.entered else leaves.first, 1)
+            text = f"{target}.copy_({value})" if target and value else None
+        else:
+            text = hoist.expression(path, leaves)
         if text is not None and path in tests:
             text = f"bool({text})"
         given = _input(leaves.tensors[0], levels, torch) if leaves.tensors else None
@@ -83,10 +89,17 @@ class _Leaves:
     """Names for what an operation works on: ``x`` for what was transformed, one for each module."""
 
     def __init__(self, program: Program, entered: bool) -> None:
-        self._program, self._entered = program, entered
+        self._program, self.entered = program, entered
         self._taken = program.scopes.all_names()
         self.tensors: list[Description] = []
         self.modules: dict[str, str] = {}
+
+    def first(self, at: Path, fact: ExprFact) -> str | None:
+        """Any tensor is what was transformed: where a value was first seen before the transforms."""
+        if fact.kind != "tensor":
+            return None
+        self.tensors.append(fact.value)
+        return "x"
 
     def __call__(self, at: Path, fact: ExprFact) -> str | None:
         if fact.kind == "module" and fact.value.get("r"):
@@ -98,7 +111,7 @@ class _Leaves:
             return f"{calls.torch_spelling(self._program)[0]}.sin"  # a module of the user's that is only handed on
         if fact.kind != "tensor":
             return None
-        if fact.value.get("levels") or (not self._entered and isinstance(self._program.node(at), ast.Name)):
+        if fact.value.get("levels") or (not self.entered and isinstance(self._program.node(at), ast.Name)):
             self.tensors.append(fact.value)
             return "x"
         return None

@@ -61,6 +61,25 @@ def stuck_tests(program: Program, facts: Facts) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
+def stuck_stores(program: Program, facts: Facts) -> list[Path]:
+    """Paths of the assignments to an item whose value was known but after which nothing ran."""
+    found: list[tuple[int, Path]] = []
+    for path, node in program.walk(ast.Assign):
+        fact = facts.of((*path, "value"))
+        if fact is None or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
+            continue
+        place, block = path[-1], getattr(program.parent(path)[1], str(path[-2]), [])
+        following = block[place + 1 : place + 2] if isinstance(place, int) else []
+        if following and facts.count(_header(following[0])) < facts.count(node):
+            found.append((fact.order, path))
+    return [path for _, path in sorted(found)]
+
+
+def _header(statement: ast.stmt) -> ast.stmt:
+    """A statement that stands for the first line of ``statement`` alone."""
+    return ast.Pass(lineno=statement.lineno, end_lineno=statement.lineno, col_offset=0)
+
+
 def _is_silent(node: ast.expr) -> bool:
     """Whether an operand is not observed, or hardly fails by itself."""
     while isinstance(node, ast.Attribute):

@@ -214,7 +214,11 @@ def _operands(path: Path, node: ast.expr, depth: int) -> Iterator[Path]:
 
 @strategy("simpler-operation", tier=Tier.FINE)
 def simpler_operation(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Write an operation more simply: ``einsum`` -> ``@``, ``x.mul_(y)`` -> ``x * y``, ``x.to(..)`` aside."""
+    """Write an operation more simply: ``einsum`` -> ``@``, ``x.mul_(y)`` -> ``x.mul(y)``, ``x[i] = y`` -> ``copy_``."""
+    for path, store in program.walk(ast.Assign):
+        target = store.targets[0]
+        if len(store.targets) == 1 and isinstance(target, ast.Subscript):
+            yield Edit((Change(path, f"{program.text(target.value)}.copy_({program.text(store.value)})"),))
     for path, node in program.walk(ast.Call):
         full = calls.callee(program, path)
         if full == "torch.einsum" and len(node.args) == 3:

@@ -30,7 +30,11 @@ def eta_reduce(program: Program, facts: Facts) -> Iterator[Edit]:
             yield Edit((Change(path, program.text(node.body.func)),))
     for path, definition in program.walk(ast.FunctionDef):
         last = definition.body[-1]
-        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Call) or len(definition.body) > 1:
+        if (
+            not isinstance(last, ast.Return | ast.Expr)
+            or not isinstance(last.value, ast.Call)
+            or len(definition.body) > 1
+        ):
             continue
         func = program.text(last.value.func)
         uses = program.scopes.uses_of(path)
