@@ -33,7 +33,7 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
     if job.mode in (PRIMAL, OBSERVE_PRIMAL):
         from shrinkrepro.target import primal
 
-        primal.install()
+        primal.install(observed=job.mode == OBSERVE_PRIMAL)
     namespace = _main_namespace(setting, path)
     observer: Any = None
     if job.mode in (OBSERVE, OBSERVE_PRIMAL):

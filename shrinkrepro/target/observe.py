@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import importlib
+import sys
 import time
 import types
 import weakref
@@ -66,6 +68,7 @@ class Observer:
         value, line = _recorders(self)
         setattr(builtins, VALUE, value)
         setattr(builtins, LINE, line)
+        _watch_tracing(self.path, self.lines)
         try:
             yield
         finally:
@@ -137,6 +140,30 @@ class Observer:
 
 
 _WITHOUT_IDENTITY = (type(None), bool, int, float, complex, str, bytes, tuple, list, dict, slice, types.FunctionType)
+
+
+def _watch_tracing(path: str, lines: Dict[int, int]) -> None:
+    """Count the program's lines that Dynamo traces: they run, though never as Python.
+
+    ``scan``, ``while_loop`` and ``cond`` trace what they are given even without ``torch.compile``.
+    """
+    module = sys.modules.get("torch._dynamo.symbolic_convert")
+    if module is None:
+        try:
+            module = importlib.import_module("torch._dynamo.symbolic_convert")
+        except Exception:
+            return
+    translator = getattr(module, "InstructionTranslatorBase", None)
+    original = getattr(translator, "starts_line", None)
+    if translator is None or original is None:
+        return
+
+    def starts_line(self: Any, lineno: int, *args: Any, **kwargs: Any) -> Any:
+        if self.f_code.co_filename == path and self.lineno != lineno:
+            lines[lineno] = lines.get(lineno, 0) + 1
+        return original(self, lineno, *args, **kwargs)
+
+    translator.starts_line = starts_line
 
 
 def _recorders(observer: Observer) -> List[Any]:

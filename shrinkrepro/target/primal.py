@@ -6,10 +6,12 @@ imported ``vmap`` for itself uses the stand-in too; a module that is loaded late
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import sys
 from typing import Any, Dict, List, Tuple
 
-from shrinkrepro.target import plain
+from shrinkrepro.target import eager, plain
 
 _FUNCTORCH = (
     "vmap",
@@ -38,8 +40,8 @@ _OTHERS: Tuple[Tuple[str, str, Any], ...] = (
 )
 
 
-def install() -> None:
-    """Exchange the transforms in this process, for good."""
+def install(observed: bool = False) -> None:
+    """Exchange the transforms in this process, for good; if it is ``observed``, control-flow operators too."""
     import torch
 
     table: Dict[int, Tuple[Any, Any]] = {}
@@ -53,6 +55,10 @@ def install() -> None:
     forward_ad = torch.autograd.forward_ad
     _enter(table, "torch.autograd.forward_ad", "make_dual", plain.make_dual(forward_ad.make_dual))
     _enter(table, "torch.autograd.forward_ad", "unpack_dual", plain.unpack_dual(forward_ad.unpack_dual))
+    for home, name, replacement in eager.STAND_INS if observed else ():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(home)
+        _enter(table, home, name, replacement)
     for space in _spaces():
         for name, value in list(space.items()):
             known = table.get(id(value))

@@ -229,3 +229,25 @@ for h in torch.autograd.grad(g.sum(), (x, w)):
 """
     primal = run(pool, source, PRIMAL)
     assert primal.status == OK, primal.chain
+
+
+SCANNED = """\
+import torch
+from torch._higher_order_ops.scan import scan
+
+def step(carry, x):
+    carry = carry + x
+    return carry, carry * 2
+
+total, ys = scan(step, torch.zeros(()), torch.arange(4.0))
+assert total == 6
+print(ys)
+"""
+
+
+@pytest.mark.parametrize("mode", [OBSERVE, OBSERVE_PRIMAL])
+def test_functions_that_torch_only_traces_count_as_run(pool: Pool, mode: str) -> None:
+    execution, facts, exprs = observed(pool, SCANNED, mode)
+    assert (execution.status, execution.stdout) == (OK, "tensor([ 0.,  2.,  6., 12.])\n")
+    assert facts.count(facts._tree.body[2]) > 0
+    assert ("carry * 2" in exprs) == (mode == OBSERVE_PRIMAL)
