@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_reduces_to_the_golden_text(folder: Path, request: pytest.FixtureRequest) -> None:
     facts = json.loads((folder / "golden.json").read_text())
-    update = request.config.getoption("--update-golden")
+    update = request.config.getoption("--update-golden", default=False)  # not there when all of tests/ is run
     reduction = shrinkrepro.reduce(ROOT / facts["script"], jobs=2 if update else 1, budget=600.0)
     if update:
         facts.update(tokens=reduction.tokens_after, queries=reduction.counts.run)
