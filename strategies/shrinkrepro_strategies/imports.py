@@ -32,11 +32,8 @@ def _full_name(alias: ast.alias, statement: ast.Import | ast.ImportFrom) -> str 
 
 @strategy("drop-import", tier=Tier.COARSE, independent=True)
 def drop_import(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Delete imported names that nothing uses, all together and one by one."""
-    unused = [p for p, _, _ in _aliases(program) if not program.scopes.uses_of(p)]
-    if len(unused) > 1:
-        yield delete(*unused)
-    for path in unused:
+    """Delete imported names that nothing uses."""
+    for path in [p for p, _, _ in _aliases(program) if not program.scopes.uses_of(p)]:
         yield delete(path)
 
 

@@ -65,30 +65,44 @@ def _stub(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Edit:
     return Edit((first, *(Change((*path, "body", i)) for i in range(1, len(node.body)))))
 
 
-@strategy("drop-unexecuted", tier=Tier.COARSE, independent=True)
+def _stubs(program: Program, found: list[tuple[Path, ast.stmt]]) -> dict[Path, Edit]:
+    """Edits that empty the functions that never ran and that something that stays names."""
+    gone = {path for path, _ in found}
+    return {
+        path: _stub(path, node)
+        for path, node in found
+        if isinstance(node, FUNCTIONS) and _wanted(program, path, node, gone)
+    }
+
+
+@strategy("drop-unexecuted", tier=Tier.COARSE)
 def drop_unexecuted(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete every statement that never ran, in one edit, with all that only it used.
 
     Functions that were never called become ``pass`` where something that stays still names them. Then the same
-    in smaller parts: without the clean-up, without definitions, and one by one.
+    without what may have an effect, without the clean-up, and without definitions.
     """
-    if not facts.known:
-        return
-    found = _unexecuted(program, facts)
+    found = _unexecuted(program, facts) if facts.known else []
     if not found:
         return
     gone = {path for path, _ in found}
-    stubs = {path for path, node in found if _wanted(program, path, node, gone)}
-    bodies = [_stub(p, n) for p, n in found if p in stubs and isinstance(n, FUNCTIONS)]
+    stubs = _stubs(program, found)
     for careful in (False, True):
-        closed = Liveness(program, facts, careful=careful).close(gone - stubs)
-        yield join(delete(*outermost(closed)), *(e for e in bodies if not covered(e.changes[0].path, closed)))
+        closed = Liveness(program, facts, careful=careful).close(gone - set(stubs))
+        yield join(delete(*outermost(closed)), *(edit for path, edit in stubs.items() if not covered(path, closed)))
     yield delete(*outermost(gone))
-    yield delete(*outermost({p for p, n in found if not isinstance(n, DEFINITIONS)}))
-    for path, node in found:
-        yield delete(path)
-        if path in stubs and isinstance(node, FUNCTIONS):
-            yield _stub(path, node)
+    plain = outermost(p for p, n in found if not isinstance(n, DEFINITIONS))
+    if plain and len(plain) < len(gone):
+        yield delete(*plain)
+
+
+@strategy("drop-unexecuted-part", tier=Tier.COARSE, independent=True)
+def drop_unexecuted_part(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Delete statements that never ran one by one; a function that is still named becomes ``pass``."""
+    found = _unexecuted(program, facts) if facts.known else []
+    stubs = _stubs(program, found)
+    for path, _ in found:
+        yield stubs.get(path) or delete(path)
 
 
 @strategy("drop-after-failure", tier=Tier.COARSE)
@@ -105,18 +119,20 @@ def drop_after_failure(program: Program, facts: Facts) -> Iterator[Edit]:
         yield delete(*rest)
 
 
-@strategy("drop-unused", tier=Tier.COARSE, independent=True)
+@strategy("drop-unused", tier=Tier.COARSE)
 def drop_unused(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Delete unused imports, definitions, assignments and attributes, in one edit; then one by one."""
-    seen: set[tuple[Path, ...]] = set()
+    """Delete unused imports, definitions, assignments and attributes, in one edit."""
     for careful in (False, True):
         closed = Liveness(program, facts, careful=careful).close(())
         if closed:
             yield delete(*outermost(closed))
-        for path in outermost(closed):
-            if (path,) not in seen:
-                seen.add((path,))
-                yield delete(path)
+
+
+@strategy("drop-unused-part", tier=Tier.COARSE, independent=True)
+def drop_unused_part(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Delete unused imports, definitions, assignments and attributes one by one."""
+    for path in outermost(Liveness(program, facts, careful=False).close(())):
+        yield delete(path)
 
 
 @strategy("drop-definition", tier=Tier.COARSE, independent=True)
@@ -177,43 +193,48 @@ def drop_docstrings(program: Program, facts: Facts) -> Iterator[Edit]:
         yield delete(*found)
 
 
-@strategy("drop-annotations", tier=Tier.COARSE, independent=True)
+@strategy("drop-annotations", tier=Tier.COARSE)
 def drop_annotations(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Delete annotations: all in one edit, then one definition or variable at a time.
+    """Delete all annotations in one edit: ``x: T = v`` becomes ``x = v``.
 
-    ``x: T = v`` becomes ``x = v``. What a data class or a decorator may read is left to the single edits.
+    Fields of data classes stay fields, of the type ``int``. A second edit leaves alone what a decorator may read.
     """
-    every: list[Edit] = []
-    plain: list[Edit] = []
-    singles: list[Edit] = []
+    found = list(_annotations(program))
+    for edits in ([edit for edit, _ in found], [edit for edit, plain in found if plain]):
+        if edits:
+            yield join(*edits)
+
+
+@strategy("drop-annotation", tier=Tier.COARSE, independent=True)
+def drop_annotation(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Delete the annotations of one function or variable."""
+    for edit, _ in _annotations(program):
+        yield edit
+
+
+@strategy("drop-one-annotation", tier=Tier.MEDIUM)
+def drop_one_annotation(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Delete one annotation of a function whose others must stay."""
+    for edit, plain in _annotations(program):
+        if not plain and len(edit.changes) > 1:
+            yield from (delete(change.path) for change in edit.changes)
+
+
+def _annotations(program: Program) -> Iterator[tuple[Edit, bool]]:
+    """An edit for each annotated function or variable, and whether nothing is likely to read its annotations."""
     for path, node in program.walk(ast.FunctionDef, ast.AsyncFunctionDef, ast.AnnAssign):
         if isinstance(node, ast.AnnAssign):
             holder = program.parent(path)[1]
-            edit = _bare(path, node)
             if not (isinstance(holder, ast.ClassDef) and _is_data_class(holder)):
-                every.append(edit)
-                plain.append(edit)
+                yield _bare(path, node), True
             elif _shortens(node.annotation):
-                plain.append(replace((*path, "annotation"), "int"))
-                every.append(plain[-1])
-                edit = plain[-1]
-            singles.append(edit)
+                yield replace((*path, "annotation"), "int"), True
             continue
         found = [(*path, "args", *p) for p in _annotated(node.args)]
         if node.returns is not None:
             found.append((*path, "returns"))
         if found:
-            edit = delete(*found)
-            every.append(edit)
-            singles.append(edit)
-            if all(not isinstance(d, ast.Call) for d in node.decorator_list):
-                plain.append(edit)
-            else:
-                singles.extend(delete(p) for p in found)
-    for edits in (every, plain):
-        if edits:
-            yield join(*edits)
-    yield from singles
+            yield delete(*found), all(not isinstance(d, ast.Call) for d in node.decorator_list)
 
 
 def _annotated(arguments: ast.arguments) -> Iterator[Path]:
@@ -305,14 +326,18 @@ def unwrap_statement(program: Program, facts: Facts) -> Iterator[Edit]:
 STRATEGIES = (
     drop_unexecuted,
     drop_after_failure,
-    drop_reports,
     drop_unused,
+    drop_reports,
     drop_docstrings,
+    drop_annotations,
+    drop_unexecuted_part,
+    drop_unused_part,
     drop_definition,
     drop_statement,
     drop_name,
     drop_attribute,
-    drop_annotations,
+    drop_annotation,
+    drop_one_annotation,
     drop_decorators,
     drop_bases,
     merge_return,
