@@ -27,10 +27,15 @@ from shrinkrepro.target.confine import confine, written
 from shrinkrepro.target.leaks import Baseline
 from shrinkrepro.target.setting import Setting
 
-FILE_BYTES = 128 << 20  # of any file that a program writes, so that a flood of output ends by itself
+FILE_BYTES = 512 << 20  # of any file that a program writes, so that a flood of output ends by itself
 MIRRORED_ENTRIES = 2000  # of a working folder, where there are no overlays
 TAIL_BYTES = 16_384  # of standard output and error each that go into an execution
 HANG_SIGNAL = signal.SIGUSR2  # makes faulthandler write where the program stands
+
+MEMORY_SHARE = 0.8  # of what is available now, for a program that asks for too much to fail and not the machine
+
+# Their drivers reserve more address space than there is memory, so a limit on it cannot be used beside them.
+_ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/accel")
 
 PR_SET_PDEATHSIG = 1
 
@@ -81,8 +86,9 @@ def limit(setting: Setting) -> None:
     """Limits on files, core dumps and memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-    if setting.memory and not setting.device:
-        most = _address_space() + setting.memory
+    memory = setting.memory or int(MEMORY_SHARE * _available_memory())
+    if memory and not any(os.path.exists(device) for device in _ACCELERATORS):
+        most = _address_space() + memory
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
@@ -220,6 +226,18 @@ def run_plain(order_path: str) -> None:
     seen = confined(order["folder"], setting)
     os.chdir(seen.cwd)
     os.execv(sys.executable, [sys.executable, *order["command"]])
+
+
+def _available_memory() -> int:
+    """Bytes of memory that programs can still have; 0 where that is not known."""
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            for line in file:
+                if line.startswith(b"MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        return 0
+    return 0
 
 
 def _address_space() -> int:

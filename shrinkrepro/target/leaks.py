@@ -28,6 +28,11 @@ _PATCHABLE = (
     "torch.utils._pytree", "torch.utils.checkpoint", "torch.nn.utils",
 )  # fmt: skip
 
+_FLAGS = (
+    "is_inference_mode_enabled", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_float32_matmul_precision",
+    "is_deterministic_algorithms_warn_only_enabled", "is_autocast_cache_enabled",
+)  # fmt: skip
+
 
 class Baseline:
     """The state of a process that has run no program, taken once in the server."""
@@ -113,15 +118,11 @@ class Baseline:
 
     def _flags(self) -> Tuple[object, ...]:
         torch = self.torch
-        return (
-            torch.is_inference_mode_enabled(),
-            torch.is_autocast_enabled(),
-            torch.is_autocast_cpu_enabled() if hasattr(torch, "is_autocast_cpu_enabled") else None,
-            torch.get_num_threads(),
-            torch._C._get_tracing_state() is None,
-            torch.get_float32_matmul_precision(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
+        found: List[object] = [torch.get_num_threads(), torch._C._get_tracing_state() is None]
+        for name in _FLAGS:  # not every torch has each of them
+            ask = getattr(torch, name, None)
+            found.append(None if ask is None else ask())
+        return tuple(found)
 
     def _compiled(self) -> Tuple[int, ...]:
         utils = sys.modules.get("torch._dynamo.utils")

@@ -35,7 +35,7 @@ class Target:
     preload: Path | None = None
     modules: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)  # added to this process's own
-    memory: int | None = None  # bytes that a program may allocate beyond the server's own
+    memory: int | None = None  # bytes a program may allocate; None: most of what is available then
 
     @property
     def first_path(self) -> Path:

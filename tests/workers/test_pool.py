@@ -129,6 +129,13 @@ def test_warnings_are_recorded(pool: Pool) -> None:
     assert "odd" in execution.stderr
 
 
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="no limit on address space beside an accelerator")
+def test_a_program_cannot_take_all_memory(pool: Pool) -> None:
+    execution = run(pool, "import torch\nx = [torch.empty(1 << 30) for _ in range(1 << 16)]\n")
+    assert execution.chain[0].type == "RuntimeError"
+    assert "alloc" in execution.chain[0].message
+
+
 def test_standard_input_is_empty(pool: Pool) -> None:
     assert run(pool, "input()").chain[0].type == "EOFError"
 
