@@ -107,8 +107,15 @@ class _Leaves:
             self._taken.add(name)
             self.modules[name] = str(fact.value["r"])
             return name
-        if fact.kind == "module" and at[-1] != "func":
+        if fact.kind == "module" and "args" in at[-2:]:
             return f"{calls.torch_spelling(self._program)[0]}.sin"  # a module of the user's that is only handed on
+        if fact.kind == "seq" and fact.value.get("t") in ("tuple", "list"):
+            items = fact.value.get("items", ())
+            wrapped = [i for i in items if i.get("k") == "tensor" and i.get("levels")]
+            if wrapped and len(wrapped) == fact.value.get("len", len(items)):
+                self.tensors.extend(wrapped)
+                inner = ", ".join(["x"] * len(wrapped))
+                return f"({inner},)" if fact.value["t"] == "tuple" else f"[{inner}]"
         if fact.kind != "tensor":
             return None
         if fact.value.get("levels") or (not self.entered and isinstance(self._program.node(at), ast.Name)):

@@ -155,7 +155,9 @@ class Hoist:
     ) -> ast.AST | None:
         node = self.program.node(path)
         fact = self.facts.of(path)
-        if isinstance(node, ast.expr) and not top and fact is not None and not isinstance(node, ast.Constant):
+        display = leaf is not None and isinstance(node, ast.Tuple | ast.List | ast.Dict)  # its elements are asked
+        plain_node = isinstance(node, ast.Constant) or display
+        if isinstance(node, ast.expr) and not top and fact is not None and not plain_node:
             text = leaf(path, fact) if leaf is not None else None
             text = text or self._literal(path, fact)
             if text is not None:
