@@ -145,7 +145,8 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     torch, imports = calls.torch_spelling(program)
     for path, form in _failed_checks(program, facts):
-        live = Provenance(program, path)
+        live = Provenance(program)
+        live.keep_reference()
         for spelling in (0, 2, 1):
             hoist = Hoist(program, facts, torch, spelling, live)
             text = hoist.expression(path)

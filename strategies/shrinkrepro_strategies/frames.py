@@ -263,10 +263,11 @@ class Hoist:
         return text is not None
 
     def _seen(self, binding: Binding) -> str | None:
-        """A literal for what ``binding`` was seen to be at its uses."""
-        for use in self.program.scopes.uses.get(binding, []):
-            fact = self.facts.of(use)
-            text = self._literal(use, fact) if fact is not None else None
+        """A literal for what ``binding`` was seen to be at its uses, the last one first: it may be set anew."""
+        uses = self.program.scopes.uses.get(binding, [])
+        seen = [(fact.order, use, fact) for use in uses for fact in [self.facts.of(use)] if fact is not None]
+        for _, use, fact in sorted(seen, key=lambda item: -item[0]):
+            text = self._literal(use, fact)
             if text is not None:
                 return text
         return None

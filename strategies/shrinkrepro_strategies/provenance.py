@@ -26,15 +26,9 @@ _SPECIAL = (
 class Provenance:
     """Answers for one program; every answer is computed once."""
 
-    def __init__(self, program: Program, live: Path | None = None) -> None:
-        """Variables at ``live``, a check's condition, count as well."""
+    def __init__(self, program: Program) -> None:
         self._program = program
         self._names: dict[Binding, bool] = {}
-        for node in ast.walk(program.node(live)) if live is not None else ():
-            binding = program.scopes.binding(program.paths[id(node)]) if isinstance(node, ast.Name) else None
-            places = program.scopes.definitions.get(binding, []) if binding is not None else []
-            if binding is not None and all(isinstance(program.node(p), ast.Name) for p in places):
-                self._names[binding] = True
         self._attributes: dict[str, bool] = {}
         self._stores: dict[str, list[Path]] = {}
         for path, node in program.walk(ast.Attribute, ast.FunctionDef):
@@ -57,6 +51,22 @@ class Provenance:
                 if self._is_special(calls.library_name(program, program.paths[id(node)])):
                     return True
         return False
+
+    def keep_reference(self) -> None:
+        """Count every variable but those that go into a transform: what a reference is computed from stays code."""
+        program = self._program
+        inputs: set[Binding] = set()
+        for path, node in program.walk(ast.Call):
+            if not self.transformed((*path, "func")):
+                continue
+            for argument in (*node.args, *(word.value for word in node.keywords)):
+                for below in ast.walk(argument):
+                    binding = program.scopes.binding(program.paths.get(id(below), ()))
+                    if binding is not None:
+                        inputs.add(binding)
+        for binding, places in program.scopes.definitions.items():
+            if binding not in inputs and all(isinstance(program.node(p), ast.Name) for p in places):
+                self._names[binding] = True
 
     def _is_special(self, full: str | None) -> bool:
         if full is None:
