@@ -16,7 +16,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from shrinkrepro.protocol import EXIT, LOST, OK, SIGNAL, TIMEOUT, Execution, Job, to_wire
-from shrinkrepro.target.child import HANG_SIGNAL, tail
+from shrinkrepro.target.child import HANG_SIGNAL, HARNESS_FAILED, tail
 from shrinkrepro.target.raised import place
 
 SETUP_SECONDS = 30.0  # for a child to begin its first program, or the next one
@@ -167,6 +167,8 @@ def _death(code: int, state: _State, folder: str, now: float) -> Execution:
         return Execution(status=TIMEOUT, code=int(signal.SIGKILL), **common)  # type: ignore[arg-type]
     if code < 0:
         return Execution(status=SIGNAL, code=-code, **common)  # type: ignore[arg-type]
+    if code == HARNESS_FAILED:
+        return Execution(status=LOST, detail="the program broke what tells its verdict", **common)  # type: ignore[arg-type]
     return Execution(status=EXIT if code else OK, code=code, **common)  # type: ignore[arg-type]
 
 

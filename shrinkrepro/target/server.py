@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 from shrinkrepro.protocol import RUN, Job, to_wire
 from shrinkrepro.target import setting as settings
 from shrinkrepro.target.attend import HostGone, attend, lost, reap_orphans
-from shrinkrepro.target.child import become_child, remove, run_batch, send
+from shrinkrepro.target.child import HARNESS_FAILED, become_child, remove, run_batch, send
 from shrinkrepro.target.leaks import Baseline, thread_count
 from shrinkrepro.target.setting import Setting
 
@@ -147,11 +147,13 @@ class Server:
         readable, writable = os.pipe()
         pid = os.fork()
         if pid == 0:
+            leave = os._exit
             try:
                 os.close(readable)
                 self._in_child(jobs, folder, writable)
-            finally:
-                os._exit(0)
+            except BaseException:
+                leave(HARNESS_FAILED)
+            leave(0)
         os.close(writable)
         send(self.reply, {"child": pid})
         try:
