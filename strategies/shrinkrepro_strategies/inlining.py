@@ -127,7 +127,7 @@ def inline_generator(program: Program, facts: Facts) -> Iterator[Edit]:
         )
         if body is None or body.result is not None:
             continue
-        for node in own_nodes(*body.statements):
+        for node in list(own_nodes(*body.statements)):
             for field in ("body", "orelse"):
                 block = getattr(node, field, None)
                 if isinstance(block, list):

@@ -209,7 +209,7 @@ def part_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
                         rewrite.replace(use, value)
                 texts = [ast.unparse(ast.fix_missing_locations(rewrite.copy(at)))]
             for text in texts:
-                yield Edit(slicer.with_dead(Change(path, text)), imports)
+                yield Edit(slicer.with_dead(Change(path, text)), imports if f"{torch}." in text else ())
 
 
 def _running_attributes(program: Program, facts: Facts) -> set[str]:

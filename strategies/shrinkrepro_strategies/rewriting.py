@@ -132,6 +132,10 @@ class Rewrite:
             raise KeyError(path)
         return node if isinstance(node, ast.AST) else self._copy(self.program.node(path), path)
 
+    def written(self, path: Path) -> list[ast.stmt]:
+        """What stands for the statement at ``path`` after the changes."""
+        return self._statement(self.program.node(path), path)
+
     def edit(self) -> Edit:
         """All the changes as one edit."""
         changes: list[Change] = []
@@ -292,9 +296,7 @@ def write_out(
     block: list[ast.stmt] = []
     for i, statement in enumerate(statements, skipped):
         if not isinstance(statement, ast.Global | ast.Nonlocal):
-            copied = rewrite.copy((*path, "body", i))
-            assert isinstance(copied, ast.stmt)
-            block.append(copied)
+            block.extend(rewrite.written((*path, "body", i)))
     if tail:
         return Body([*assigned, *block], None)
     return _leave(assigned, block, taken)

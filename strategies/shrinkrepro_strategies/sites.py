@@ -23,7 +23,8 @@ class Site:
 
     Positional arguments are ``call.args[first:]`` (unless ``first`` is None) and the elements of each of
     ``tuples``; ``numbers`` are the paths of argument numbers. ``hidden`` first parameters are not written.
-    ``result`` is the expression whose value is what the function returns, when there is one.
+    ``result`` is the expression whose value is what the function returns, when there is one. ``transformed`` when
+    a transform stands between.
     """
 
     call: Path
@@ -32,6 +33,7 @@ class Site:
     tuples: tuple[Path, ...] = ()
     numbers: tuple[Path, ...] = ()
     result: Path | None = None
+    transformed: bool = False
 
 
 @dataclass
@@ -94,7 +96,7 @@ def _climb(program: Program, facts: Facts, path: Path, callee: Callee, into: Sit
             into.complete = False
             return
         if path == (*up, "func"):
-            into.found.append(Site(up, 0, hidden, tuple(tuples), tuple(numbers), up if plain else None))
+            into.found.append(Site(up, 0, hidden, tuple(tuples), tuple(numbers), up if plain else None, True))
             return
         if path != (*up, "args", 0):
             into.complete = False
@@ -104,9 +106,9 @@ def _climb(program: Program, facts: Facts, path: Path, callee: Callee, into: Sit
         if name in ("jvp", "linearize", "vjp"):
             if name == "jvp" and len(parent.args) >= 3:
                 tuples += [(*up, "args", 1), (*up, "args", 2)]
-                into.found.append(Site(up, None, hidden, tuple(tuples), tuple(numbers)))
+                into.found.append(Site(up, None, hidden, tuple(tuples), tuple(numbers), None, True))
             elif name != "jvp":
-                into.found.append(Site(up, 1, hidden, tuple(tuples), tuple(numbers)))
+                into.found.append(Site(up, 1, hidden, tuple(tuples), tuple(numbers), None, True))
             else:
                 into.complete = False
             return
@@ -129,8 +131,8 @@ def drop_argument(program: Program, rewrite: Rewrite, site: Site, index: int, na
     call = program.node(site.call)
     assert isinstance(call, ast.Call)
     position = index - site.hidden
-    if position < 0:
-        return False
+    if position < 0 or (site.transformed and _given(program, site, call) < 2):
+        return False  # a transform of a function of nothing is no program that a reader expects
     for at in site.tuples:
         node = program.node(at)
         if isinstance(node, ast.Tuple | ast.List):
@@ -157,6 +159,14 @@ def drop_argument(program: Program, rewrite: Rewrite, site: Site, index: int, na
         if keyword.arg == name:
             rewrite.delete((*site.call, "keywords", i))
     return True
+
+
+def _given(program: Program, site: Site, call: ast.Call) -> int:
+    """How many arguments the transformed function gets at ``site``."""
+    if site.first is not None:
+        return len(call.args) - site.first + len(call.keywords)
+    first = program.node(site.tuples[0])
+    return len(first.elts) if isinstance(first, ast.Tuple | ast.List) else 2
 
 
 def argument_at(program: Program, site: Site, index: int, name: str) -> Path | None:
