@@ -41,6 +41,7 @@ class Frame:
     line: int
     function: str
     lib: bool
+    text: str = ""  # the source line, where a transform's own code was the innermost
 
 
 @dataclasses.dataclass(frozen=True)

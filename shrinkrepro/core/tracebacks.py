@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shrinkrepro.protocol import Frame, Raised
 
@@ -44,6 +44,7 @@ _SOURCE_BUILD = re.compile(
     r"|serialization|signal|sparse|special|storage|testing|utils|xpu)(?:/.+|\.py))$"
 )
 
+TRANSFORMS = "torch/_functorch/"  # frames of which the source line is kept: it tells the transform's work from the call
 _MAX_REPEATS = 100_000  # frames; a recursion limit above that has never been seen
 
 
@@ -195,6 +196,9 @@ class _Reader:
         if frame:
             file, lib = locate(frame["file"], self.program_file)
             self.open.frames.append(Frame(file, int(frame["line"]), frame["function"], lib))
+        elif line.startswith("    ") and self.open.frames and self.open.frames[-1].file.startswith(TRANSFORMS):
+            if not self.open.frames[-1].text:
+                self.open.frames[-1] = replace(self.open.frames[-1], text=line.strip())
         elif repeated and self.open.frames:
             self.open.frames.extend([self.open.frames[-1]] * min(int(repeated[1]), _MAX_REPEATS))
         elif line and not line[0].isspace():

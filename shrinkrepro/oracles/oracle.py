@@ -155,6 +155,10 @@ class Oracle:
 
     def _place_difference(self, found: Signature, source: str) -> str:
         want = self.signature
+        if bool(found.own_work) != bool(want.own_work):
+            return (
+                "raised by a transform's own code" if found.own_work else "no longer raised by a transform's own code"
+            )
         if _place_key(found) == _place_key(want):
             return ""
         if want.where is None:

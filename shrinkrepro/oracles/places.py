@@ -172,6 +172,18 @@ def levels_of(frames: Sequence[Frame]) -> tuple[str, ...]:
     return tuple(kinds)
 
 
+def own_work(frames: Sequence[Frame]) -> str:
+    """The transform whose own code raised, before or after it called the function; empty when the function did.
+
+    The line of a level that calls the function stands for a function without a frame of its own (an operator).
+    """
+    innermost = next((frame for frame in reversed(frames) if not frame.file.startswith("<")), None)
+    if innermost is None or not innermost.lib or not innermost.text or "func(" in innermost.text:
+        return ""
+    kind = level_of(innermost, None)
+    return kind if kind in (VMAP, GRAD, JVP) and innermost.function != "_autograd_grad" else ""
+
+
 def place_of(frames: Sequence[Frame]) -> Place | None:
     """The innermost library function that is neither a level nor plumbing; None when the program itself raised.
 

@@ -52,6 +52,7 @@ class Signature:
     code: int = 0
     by_program: bool = False  # of a mismatch: raised by the program's own check, not by torch.testing
     overflow: bool = False  # of a crash: the stack ran over
+    own_work: str = ""  # of an exception: the transform that raised in its own code, before or after the function
     tracer_broke: bool = False  # Dynamo itself went wrong, beyond what it says of the program
 
     def describe(self) -> str:
@@ -105,6 +106,8 @@ class _What:
         return f"{self.of.type}: {self.of.sentence}"
 
     def _place(self, verb: str) -> str:
+        if self.of.own_work:
+            return f"{verb} in the own code of {self.of.own_work}"
         if self.of.where is None:
             return f"{verb} in the program's own code".strip()
         verb = verb if self.of.where.inside or not verb else f"{verb} in code called"
@@ -214,7 +217,8 @@ def _raised(chain: Sequence[Raised]) -> Signature:
         comparison = where is not None and where.inside and where.file.startswith(_COMPARISON)
         if comparison or where is None or not where.inside:
             return Signature(MISMATCH, kind, sentence, None, levels, by_program=not comparison)
-    return Signature(EXCEPTION, kind, sentence, where, levels, tracer_broke=broke)
+    work = places.own_work(error.frames)
+    return Signature(EXCEPTION, kind, sentence, where, levels, tracer_broke=broke, own_work=work)
 
 
 def _crash(execution: Execution) -> Signature:

@@ -6,6 +6,7 @@ name is then given relative to that folder, so that two interpreters name the sa
 
 from __future__ import annotations
 
+import linecache
 import os
 import site
 import sys
@@ -109,7 +110,10 @@ def _frames(trace: Optional[types.TracebackType]) -> Tuple[Frame, ...]:
         code = trace.tb_frame.f_code
         if frames or not code.co_filename.startswith(_OWN_FOLDER):  # the harness stands at the top
             file, lib = place(code.co_filename)
-            frames.append(Frame(file, trace.tb_lineno or 0, code.co_name, lib))
+            text = ""
+            if trace.tb_next is None and file.startswith("torch/_functorch/"):
+                text = linecache.getline(code.co_filename, trace.tb_lineno or 0).strip()
+            frames.append(Frame(file, trace.tb_lineno or 0, code.co_name, lib, text))
         trace = trace.tb_next
     if len(frames) > 2 * FRAMES_KEPT:
         frames = frames[:FRAMES_KEPT] + frames[-FRAMES_KEPT:]

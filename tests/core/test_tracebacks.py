@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_printed_chain_is_read_back(chain: list[Drawn], links: list[bool], noi
         for kind, message, frames in reversed(chain)
     )
     assert [(r.type, r.message.split("\nhandled")[0]) for r in got] == [(r.type, r.message) for r in want]
-    assert [r.frames for r in got] == [r.frames for r in want]
+    assert [[replace(f, text="") for f in r.frames] for r in got] == [list(r.frames) for r in want]
 
 
 @given(st.text())

@@ -221,3 +221,22 @@ def test_the_words() -> None:
         found = signature_of(execution)
         assert found is not None
         assert found.describe() == text
+
+
+def test_a_transform_that_fails_at_its_own_work_is_another_failure() -> None:
+    calls = dataclasses.replace(GRAD, text="output = func(*args, **kwargs)")
+    works = dataclasses.replace(GRAD, text="output = _unwrap_for_grad(output, level)")
+    assert same(raising(GRAD, USER), raising(calls))  # an operator is the function
+    assert not same(raising(GRAD, USER), raising(works))
+    assert not same(raising(works), raising(GRAD, USER))
+    assert same(raising(VMAP, works), raising(works))
+
+
+@pytest.mark.torch
+def test_a_sparse_output_is_no_sparse_product(tmp_path: Path) -> None:
+    product = "import torch\nA = torch.ones(1, 1).to_sparse_csr()\ntorch.func.vjp(lambda x: A @ x, torch.ones(1))"
+    output = "import torch\ntorch.func.vjp(lambda x: x.to_sparse_csr(), torch.ones(1, 1))"
+    direct = "import torch\nA = torch.ones(1, 1).to_sparse_csr()\ntorch.func.vjp(A.mv, torch.ones(1))"
+    original = in_process(tmp_path, product)
+    assert same(original, in_process(tmp_path, direct))
+    assert not same(original, in_process(tmp_path, output))
