@@ -20,6 +20,30 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_TELLERS = ("log", "warnings", "console", "writer", "progress", "bar")
+_TELLING = frozenset(
+    [
+        "debug",
+        "info",
+        "warning",
+        "warn",
+        "error",
+        "exception",
+        "critical",
+        "log",
+        "print",
+        "write",
+        "basicConfig",
+        "setLevel",
+        "set_description",
+        "update",
+        "add_scalar",
+        "flush",
+        "close",
+        "simplefilter",
+        "filterwarnings",
+    ]
+)
 _EFFECTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 
 
@@ -31,6 +55,22 @@ def is_cheap(node: ast.AST) -> bool:
 def is_docstring(node: ast.AST) -> bool:
     """Whether ``node`` is an expression statement that is only a constant."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def is_report(node: ast.expr) -> bool:
+    """Whether ``node`` is a call that only tells somebody something: a print, a log, a progress bar."""
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    if isinstance(function, ast.Name):
+        return function.id in ("print", "pprint", "warn")
+    if isinstance(function, ast.Attribute):
+        root: ast.expr = function.value
+        while isinstance(root, ast.Attribute | ast.Call):
+            root = root.value if isinstance(root, ast.Attribute) else root.func
+        name = root.id.lower() if isinstance(root, ast.Name) else ""
+        return function.attr in _TELLING and any(word in name for word in _TELLERS)
+    return False
 
 
 def block_text(body: Sequence[ast.stmt]) -> str:

@@ -18,12 +18,14 @@ from shrinkrepro_strategies.blocks import (
     DEFINITIONS,
     FUNCTIONS,
     is_docstring,
+    is_report,
     leaves_nothing,
     reached,
     statement_lists,
 )
 from shrinkrepro_strategies.dependents import drop_attribute, drop_name
 from shrinkrepro_strategies.liveness import Liveness, covered, outermost
+from shrinkrepro_strategies.needed import keep_needed
 
 _DATA_CLASSES = ("dataclass", "NamedTuple", "TypedDict", "Protocol", "BaseModel", "define", "frozen", "attrs")
 
@@ -164,25 +166,10 @@ def _reversed(path: Path) -> tuple[tuple[int, str], ...]:
 @strategy("drop-reports", tier=Tier.COARSE)
 def drop_reports(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete all prints, log and warning calls in one edit, with all that only they used."""
-    found = {path for path, node in program.walk(ast.Expr) if _reports(node.value)}
+    found = {path for path, node in program.walk(ast.Expr) if is_report(node.value)}
     if found:
         yield delete(*outermost(Liveness(program, facts, careful=False).close(found)))
         yield delete(*sorted(found, key=str))
-
-
-def _reports(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    function = node.func
-    if isinstance(function, ast.Name):
-        return function.id in ("print", "pprint", "warn")
-    if isinstance(function, ast.Attribute):
-        root: ast.expr = function.value
-        while isinstance(root, ast.Attribute | ast.Call):
-            root = root.value if isinstance(root, ast.Attribute) else root.func
-        name = root.id.lower() if isinstance(root, ast.Name) else ""
-        return any(word in name for word in ("log", "warnings", "console", "writer", "progress", "bar"))
-    return False
 
 
 @strategy("drop-docstrings", tier=Tier.COARSE)
@@ -325,6 +312,7 @@ def unwrap_statement(program: Program, facts: Facts) -> Iterator[Edit]:
 
 STRATEGIES = (
     drop_unexecuted,
+    keep_needed,
     drop_after_failure,
     drop_unused,
     drop_reports,

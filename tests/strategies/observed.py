@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import sys
 from collections.abc import Mapping
-from types import FrameType
 from typing import Any
 
 from shrinkrepro.core.facts import position_key
 from shrinkrepro.core.program import Program
+from shrinkrepro.target.instrument import LINE, VALUE, Instrumented
 
 Wire = dict[str, Any]
 
@@ -36,21 +35,13 @@ def ran(source: str, values: Mapping[str, dict[str, Any]] | None = None) -> Wire
     program = Program.parse(source)
     lines: dict[str, int] = {}
 
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename != "<observed>":
-            return None
-        if event == "line":
-            lines[str(frame.f_lineno)] = lines.get(str(frame.f_lineno), 0) + 1
-        return trace
+    def line(number: int) -> None:
+        lines[str(number)] = lines.get(str(number), 0) + 1
 
-    code = compile(program.source, "<observed>", "exec", dont_inherit=True)
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(io.StringIO()):
-            exec(code, {"__name__": "__main__"})
-    finally:
-        sys.settrace(before)
+    code = compile(Instrumented(program.source).tree, "<observed>", "exec", dont_inherit=True)
+    names = {"__name__": "__main__", LINE: line, VALUE: lambda number, value: value}
+    with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        exec(code, names)
     exprs = {}
     for order, (_, node) in enumerate(program.walk(ast.expr)):
         described = (values or {}).get(ast.unparse(node))
