@@ -144,7 +144,7 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     and with others.
     """
     torch, imports = calls.torch_spelling(program)
-    for path, form in _failed_checks(program, facts):
+    for path, form in failed_checks(program, facts):
         live = Provenance(program)
         live.keep_reference()
         for spelling in (0, 2, 1):
@@ -154,7 +154,16 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield from _program(program, hoist, form.format(text), imports, path)
 
 
-def _failed_checks(program: Program, facts: Facts) -> Iterator[tuple[Path, str]]:
+def compared(program: Program, facts: Facts) -> Provenance | None:
+    """What must stay code because a check compares it; None when it is no check that failed."""
+    if next(failed_checks(program, facts), None) is None:
+        return None
+    live = Provenance(program)
+    live.keep_reference()
+    return live
+
+
+def failed_checks(program: Program, facts: Facts) -> Iterator[tuple[Path, str]]:
     """Paths of the conditions that failed, with the statement that each is checked by."""
     for path in reversed(running(program, facts)):
         if _checks(program, path):

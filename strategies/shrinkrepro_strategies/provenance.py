@@ -38,10 +38,10 @@ class Provenance:
                 self._stores.setdefault(node.name, []).append(path)
 
     def transformed(self, path: Path) -> bool:
-        """Whether what the node at ``path`` gives comes out of a transform."""
+        """Whether what the node at ``path`` gives (or sets) comes out of a transform."""
         program = self._program
         for node in ast.walk(program.node(path)):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if isinstance(node, ast.Name):
                 binding = program.scopes.binding(program.paths[id(node)])
                 if binding is not None and self._name(binding):
                     return True

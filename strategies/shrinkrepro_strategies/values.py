@@ -28,11 +28,14 @@ def constant_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
     One edit for every outermost such expression longer than its constant. Example: ``cfg.width * 2`` -> ``16``.
     """
     taken: set[Path] = set()
+    live = distil.compared(program, facts)
     for path, node in program.walk(ast.expr):
         fact = facts.of(path)
         if fact is None or fact.kind != "const" or not _steady(fact) or isinstance(node, _LITERALS):
             continue
         if isinstance(node, ast.Name) or _inside(taken, path) or not _replaceable(program, path, node):
+            continue
+        if live is not None and live.transformed(path):
             continue
         text = sources(fact.value, most=1)
         if text and len(text[0]) <= 40 and text[0] != program.text(node):
@@ -44,7 +47,10 @@ def constant_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
 def constant_for_name(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the constant that a variable always was in the place of all its uses, and drop the variable."""
     slicer = Slicer(program)
+    live = distil.compared(program, facts)
     for uses in program.scopes.uses.values():
+        if live is not None and live.transformed(uses[0]):
+            continue
         seen = [facts.of(use) for use in uses]
         known = [f for f in seen if f is not None]
         if not known or any(f.kind != "const" or not _steady(f) or f.value != known[0].value for f in known):
@@ -65,7 +71,10 @@ def value_for_assignment(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
+    live = distil.compared(program, facts)
     for path, node in program.walk(ast.Assign, ast.AnnAssign, ast.Return):
+        if live is not None and live.transformed(path):
+            continue
         value = getattr(node, "value", None)
         at = (*path, "value")
         fact = facts.of(at)
@@ -106,12 +115,15 @@ def value_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
+    live = distil.compared(program, facts)
     for path, node in program.walk(ast.Call):
         for at in [(*path, "args", i) for i in range(len(node.args))] + [
             (*path, "keywords", i, "value") for i in range(len(node.keywords))
         ]:
             fact = facts.of(at)
             if fact is None or fact.kind == "const" or is_constructor(program, at):
+                continue
+            if live is not None and live.transformed(at):
                 continue
             for text in sources(fact.value, torch, 2 if _steady(fact) else 1):
                 yield from _proposal(program, slicer, at, text, imports)
@@ -125,6 +137,7 @@ def value_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
+    live = distil.compared(program, facts)
     for path, node in program.walk(ast.expr):
         fact = facts.of(path)
         if fact is None or fact.kind not in ("tensor", "seq", "module", "dict") or is_constructor(program, path):
@@ -132,7 +145,7 @@ def value_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
         _, parent = program.parent(path)
         if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.Call) and path[-1] != "func":
             continue  # an assignment's or an argument's, which the others propose
-        if not _replaceable(program, path, node):
+        if not _replaceable(program, path, node) or (live is not None and live.transformed(path)):
             continue
         for text in sources(fact.value, torch, 1):
             yield from _proposal(program, slicer, path, text, imports)
@@ -145,9 +158,12 @@ def seen_value_for_statement(program: Program, facts: Facts) -> Iterator[Edit]:
     Tries every remaining spelling for arguments that are calls.
     """
     torch, imports = calls.torch_spelling(program)
+    live = distil.compared(program, facts)
     for path, _node in program.walk(ast.Call, ast.BinOp, ast.Subscript):
         fact = facts.of(path)
         if fact is None or fact.kind != "tensor" or is_constructor(program, path):
+            continue
+        if live is not None and live.transformed(path):
             continue
         size = program.size(path)
         for text in sources(fact.value, torch, 4)[1:]:

@@ -1,0 +1,41 @@
+"""Provenance: what came out of a transform, and what a check compares it with."""
+
+from __future__ import annotations
+
+import ast
+
+from shrinkrepro_strategies.provenance import Provenance
+
+from shrinkrepro.core.program import Program
+
+SOURCE = """
+import torch
+
+def run(f, x):
+    return torch.func.jvp(f, (x,), (x,))[1]
+w = torch.randn(3)
+size = len(w)
+slope = run(torch.sin, w)
+reference = w.cos()
+gap = (slope - reference).abs()
+torch.testing.assert_close(slope, reference)
+"""
+
+
+def assigned(program: Program, name: str) -> tuple[str | int, ...]:
+    return next(path for path, node in program.walk(ast.Assign) if program.text(node).startswith(f"{name} ="))
+
+
+def test_values_are_followed_through_functions_and_variables() -> None:
+    program = Program.parse(SOURCE)
+    live = Provenance(program)
+    found = {name for name in ("w", "size", "slope", "reference", "gap") if live.transformed(assigned(program, name))}
+    assert found == {"slope", "gap"}
+
+
+def test_a_reference_stays_code_and_inputs_do_not() -> None:
+    program = Program.parse(SOURCE)
+    live = Provenance(program)
+    live.keep_reference()
+    assert live.transformed(assigned(program, "reference"))
+    assert not live.transformed(assigned(program, "w"))
