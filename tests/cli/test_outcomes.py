@@ -193,3 +193,25 @@ def test_quiet_prints_nothing(folder: Path) -> None:
     done = shrinkrepro("reduce", "script.py", "--quiet", "--jobs", "1", cwd=folder)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert (folder / "script_reduced.py").exists()
+
+
+def test_a_strategy_that_raises_is_named_and_the_run_is_finished_without_it(folder: Path) -> None:
+    info = folder / "acme_repro-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-repro\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[shrinkrepro.strategies]\nacme = acme_repro:STRATEGIES\n")
+    (folder / "acme_repro.py").write_text(
+        "from shrinkrepro import Tier, strategy\n"
+        "@strategy('drop-acme', tier=Tier.COARSE)\n"
+        "def drop_acme(program, facts):\n"
+        "    'Delete what Acme adds.'\n"
+        "    raise KeyError('acme')\n"
+        "    yield\n"
+        "STRATEGIES = (drop_acme,)\n"
+    )
+    (folder / "script.py").write_text("import torch\nx = torch.ones(2)\nprint(x)\nx @ torch.ones(3)\n")
+    done = shrinkrepro("reduce", "script.py", cwd=folder, PYTHONPATH=str(folder))
+    assert done.code == 70, done.err
+    assert "drop-acme" in done.out
+    assert "KeyError" in done.out
+    assert (folder / "script_reduced.py").exists()
