@@ -146,6 +146,8 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     torch, imports = calls.torch_spelling(program)
     for path, form in failed_checks(program, facts):
         live = Provenance(program)
+        if not live.transformed(path):
+            continue
         live.keep_reference()
         for spelling in (0, 2, 1):
             hoist = Hoist(program, facts, torch, spelling, live)
