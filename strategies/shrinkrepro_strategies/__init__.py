@@ -36,6 +36,7 @@ _FIRST = (
     "check-for-program",
     "frame-for-program",
     "drop-unexecuted",
+    "keep-needed",
     "drop-after-failure",
     "value-for-assignment",
     "value-for-argument",

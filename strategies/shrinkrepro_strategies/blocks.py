@@ -22,28 +22,9 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _TELLERS = ("log", "warnings", "console", "writer", "progress", "bar")
 _TELLING = frozenset(
-    [
-        "debug",
-        "info",
-        "warning",
-        "warn",
-        "error",
-        "exception",
-        "critical",
-        "log",
-        "print",
-        "write",
-        "basicConfig",
-        "setLevel",
-        "set_description",
-        "update",
-        "add_scalar",
-        "flush",
-        "close",
-        "simplefilter",
-        "filterwarnings",
-    ]
-)
+    ("debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write", "basicConfig",
+     "setLevel", "set_description", "update", "add_scalar", "flush", "close", "simplefilter", "filterwarnings")
+)  # fmt: skip
 _EFFECTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 
 
