@@ -10,9 +10,11 @@ import ctypes
 import dataclasses
 import faulthandler
 import gc
+import getpass
 import importlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -37,6 +39,8 @@ MEMORY_SHARE = 0.8  # of what is available now, for a program that asks for too 
 # Their drivers reserve more address space than there is memory, so a limit on it cannot be used beside them.
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/accel")
 
+HEADERS = "headers"  # name of the shared folder for them
+
 PR_SET_PDEATHSIG = 1
 HARNESS_FAILED = 87  # exit code of a child that could not tell its verdict
 
@@ -59,13 +63,27 @@ def confined(folder: str, setting: Setting) -> Setting:
     """Confine this process; where the working folder is not under an overlay, show its mirror instead."""
     temporary = tempfile.gettempdir()
     shown = [setting.cwd, setting.script_folder, temporary, os.path.expanduser("~")]
-    overlays = confine(folder, [path for path in shown if os.path.isdir(path)], setting.shared)
+    overlays = confine(folder, [p for p in shown if os.path.isdir(p)], setting.shared, _headers(setting, temporary))
     if not is_below(temporary, overlays):
         tempfile.tempdir = os.environ["TMPDIR"] = os.path.join(folder, "tmp")
         os.mkdir(tempfile.tempdir)
     if is_below(setting.cwd, overlays):
         return setting
     return dataclasses.replace(setting, cwd=_mirror(setting.cwd, os.path.join(folder, "cwd")))
+
+
+def _headers(setting: Setting, temporary: str) -> List[Tuple[str, str]]:
+    """Where inductor's precompiled headers are kept and seen: they take many seconds, and no variable moves them."""
+    seen = os.path.realpath(os.path.join(temporary, "torchinductor_" + _user(), "precompiled_headers"))
+    kept = [path for path in setting.shared if os.path.basename(path) == HEADERS]
+    return [] if os.path.isdir(seen) else [(path, seen) for path in kept]
+
+
+def _user() -> str:
+    try:
+        return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def is_below(path: str, folders: Sequence[str]) -> bool:

@@ -7,12 +7,13 @@ Landlock on top refuses every other write, TCP, and signals to processes outside
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
 import struct
 import sys
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 OVERLAY_BYTES = 1 << 30  # of memory that all files a child writes in overlays may take
 
@@ -43,14 +44,23 @@ _HARMLESS_DEVICE = re.compile(r"(null|zero|full|u?random|tty|ptmx|pts|nvidia.*|d
 _OWN_FILES = "overlay"  # the folder, in the child's own, where the overlays' memory file system is mounted
 
 
-def confine(folder: str, shown: Sequence[str], shared: Sequence[str]) -> List[str]:
+def confine(
+    folder: str, shown: Sequence[str], shared: Sequence[str], bound: Sequence[Tuple[str, str]] = ()
+) -> List[str]:
     """Confine this process: it may write in ``folder`` and ``shared``, and seemingly in the folders ``shown``.
+
+    ``bound``: (a folder of ``shared``, where it is to be seen); only where that lies under an overlay.
 
     Returns those of ``shown`` that are overlays now; the others can be read and not written.
     """
     if sys.platform != "linux":
         return []
     overlays = _overlay_all(folder, shown, shared)
+    for source, seen in bound:
+        if any(seen.startswith(path + "/") for path in overlays):
+            with contextlib.suppress(OSError):
+                os.makedirs(seen, exist_ok=True)
+                _mount(_libc(), source, seen, None, MS_BIND, None)
     _landlock([folder, *shared, *overlays], private_shm="/dev/shm" in overlays)
     return [path for path in overlays if path != "/dev/shm"]
 

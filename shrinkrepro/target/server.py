@@ -11,16 +11,19 @@ import contextlib
 import ctypes
 import dataclasses
 import gc
+import glob
 import importlib
 import json
+import linecache
 import os
 import re
 import signal
 import sys
+import time
 import warnings
 from typing import Any, Dict, List, Sequence, Tuple
 
-from shrinkrepro.protocol import RUN, Job, to_wire
+from shrinkrepro.protocol import RUN, SIGNAL, TIMEOUT, Job, to_wire
 from shrinkrepro.target import setting as settings
 from shrinkrepro.target.attend import HostGone, attend, lost, reap_orphans
 from shrinkrepro.target.child import HARNESS_FAILED, become_child, remove, run_batch, send
@@ -71,8 +74,9 @@ def serve(request: int, reply: int) -> None:
     for folder in (setting.scratch, *setting.shared):
         if os.path.isdir(folder):
             remove(folder)
-    with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(setting.scratch))
+    for folder in (setting.scratch, *setting.shared):
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.dirname(folder))
 
 
 def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
@@ -95,6 +99,8 @@ def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
         if thread_count() > before:
             threaded.append(name)
     warnings.showwarning = show
+    for name in ("torch._functorch.vmap", "torch._functorch.eager_transforms"):  # what tracebacks quote
+        linecache.getlines(getattr(sys.modules.get(name), "__file__", None) or "")
     if thread_count() > 1 and not spawn:
         return {"error": "threads", "threaded": threaded, "detail": "%d threads after the imports" % thread_count()}
     return {
@@ -115,6 +121,7 @@ class Server:
         self.reply = reply
         self.spawn = spawn
         self.children = 0
+        self.started = 0.0  # when the last child began, by the clock of file times
         self.pid = os.getpid()
         sys.path.insert(0, setting.sys_path0)
         self.baseline = Baseline()
@@ -143,6 +150,7 @@ class Server:
 
     def _run_child(self, jobs: List[Tuple[int, Job]]) -> Any:
         self.children += 1
+        self.started = time.time()
         folder = os.path.join(self.setting.scratch, "c%d" % self.children)
         readable, writable = os.pipe()
         pid = os.fork()
@@ -189,4 +197,14 @@ class Server:
         os.execv(sys.executable, [sys.executable, launch, "once", str(request), str(writable)])
 
     def _forward(self, message: Dict[str, Any]) -> None:
+        if message.get("execution", {}).get("status") in (TIMEOUT, SIGNAL):
+            self._drop_half_written()
         send(self.reply, message)
+
+    def _drop_half_written(self) -> None:
+        """Remove what a program that was killed may have left unfinished where later ones would read it."""
+        for folder in self.setting.shared:
+            for path in glob.glob(os.path.join(glob.escape(folder), "**", "*.gch"), recursive=True):
+                with contextlib.suppress(OSError):
+                    if os.path.getmtime(path) >= self.started:
+                        os.remove(path)

@@ -78,7 +78,11 @@ def _run(target: Target, source: str, timeout: float, scratch: Path) -> Executio
 
 def _confined(command: list[str], target: Target, scratch: Path) -> list[str]:
     """``python`` with ``command``, by way of a first step that confines itself and then becomes it."""
-    order = {"setting": setting_of(target, scratch), "folder": str(scratch), "command": command}
+    order = {
+        "setting": setting_of(target, scratch, [targets.header_cache()]),
+        "folder": str(scratch),
+        "command": command,
+    }
     path = scratch / "order"
     path.write_text(json.dumps(order))
     return [target.python, str(LAUNCH), "plain", str(path)]

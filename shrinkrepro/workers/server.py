@@ -20,7 +20,7 @@ from typing import Any
 
 from shrinkrepro.errors import TargetError
 from shrinkrepro.protocol import Execution, Job, from_wire
-from shrinkrepro.workers.target import Target, no_torch
+from shrinkrepro.workers.target import Target, header_cache, no_torch
 
 START_SECONDS = 300.0  # imports on a loaded machine with a cold disk
 GRACE_SECONDS = 45.0  # beyond a job's own time-out; covers a child's start
@@ -81,7 +81,9 @@ class Server:
             os.close(request_read)
             os.close(reply_write)
             os.close(log)
-        self._send({"setting": setting_of(target, scratch, [cache]), "modules": list(modules), "spawn": spawn})
+        self._send(
+            {"setting": setting_of(target, scratch, [cache, header_cache()]), "modules": list(modules), "spawn": spawn}
+        )
         self._target = target
         self.report: dict[str, Any] = {}
 

@@ -6,6 +6,8 @@ comes from it, so that a fork server, a spawned child and a fresh run differ in 
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
 import shutil
@@ -66,6 +68,16 @@ class Target:
 def make_scratch() -> Path:
     """A new private folder for programs and their output; the caller removes it."""
     return Path(tempfile.mkdtemp(prefix="shrinkrepro-"))
+
+
+@functools.cache
+def header_cache() -> Path:
+    """A folder for the compiler headers that inductor precompiles, for all runs of this process."""
+    scratch = make_scratch()
+    atexit.register(remove, scratch)
+    folder = scratch / "headers"
+    folder.mkdir()
+    return folder
 
 
 def no_torch(python: str, detail: str) -> TargetError:
