@@ -60,6 +60,7 @@ def _run(target: Target, source: str, timeout: float, scratch: Path) -> Executio
     if "__file__" in source or "argv[0]" in source:
         _mirror(target.script_path.parent, folder)
     env = target.environment() | {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(_compile_cache())
     script = program
     if target.preload is not None or target.device is not None or target.package:
         script = scratch / "launch.py"
@@ -76,10 +77,17 @@ def _run(target: Target, source: str, timeout: float, scratch: Path) -> Executio
     return _verdict(code, stdout, stderr, program, seconds)
 
 
+def _compile_cache() -> Path:
+    """Where fresh runs keep what compilers made, as a user's own runs do; apart from the servers' own."""
+    folder = targets.header_cache().parent / "fresh"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def _confined(command: list[str], target: Target, scratch: Path) -> list[str]:
     """``python`` with ``command``, by way of a first step that confines itself and then becomes it."""
     order = {
-        "setting": setting_of(target, scratch, [targets.header_cache()]),
+        "setting": setting_of(target, scratch, [targets.header_cache(), _compile_cache()]),
         "folder": str(scratch),
         "command": command,
     }
