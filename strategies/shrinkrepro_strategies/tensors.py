@@ -35,6 +35,16 @@ _PROPERTIES = frozenset(
     {"dtype", "device", "requires_grad", "generator", "layout", "pin_memory", "memory_format", "non_blocking", "copy",
      "sparse_grad", "out"}
 )  # fmt: skip
+_PYTHON_TYPES = {
+    f"torch.{name}": python
+    for python, names in {
+        "float": ("float64", "double", "float16", "half", "bfloat16"),
+        "int": ("int64", "long", "int32", "int", "int16", "int8", "uint8"),
+        "complex": ("complex64", "complex128", "cfloat", "cdouble"),
+        "bool": ("bool",),
+    }.items()
+    for name in names
+}
 _SETTERS = re.compile(
     r"torch\.(manual_seed|seed|set_default_dtype|set_default_device|set_num_threads|set_printoptions|"
     r"use_deterministic_algorithms|random\.manual_seed|cuda\.\w+|backends\.\w+(\.\w+)*|set_float32_matmul_precision|"
@@ -116,6 +126,15 @@ def default_tensor_properties(program: Program, facts: Facts) -> Iterator[Edit]:
     for path, node in program.walk(ast.keyword):
         if node.arg in _PROPERTIES:
             yield Edit((Change(path),))
+
+
+@strategy("python-dtype", tier=Tier.FINE, independent=True)
+def python_dtype(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put Python's own type for a dtype: ``torch.float64`` -> ``float``, ``torch.complex64`` -> ``complex``."""
+    for path, node in program.walk(ast.Attribute):
+        full = calls.library_name(program, path) or ""
+        if isinstance(node.ctx, ast.Load) and full in _PYTHON_TYPES:
+            yield Edit((Change(path, _PYTHON_TYPES[full]),))
 
 
 @strategy("drop-conversion", tier=Tier.MEDIUM, independent=True)
@@ -237,6 +256,7 @@ STRATEGIES = (
     drop_setting,
     unwrap_grad_mode,
     default_tensor_properties,
+    python_dtype,
     drop_conversion,
     operand_for_operation,
     simpler_operation,

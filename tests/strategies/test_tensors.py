@@ -57,3 +57,12 @@ def test_an_operation_becomes_its_operand_of_the_same_shape() -> None:
     exprs = {"1:0:1:18:Call": fact(1), "1:0:1:11:Call": fact(2), "1:0:1:1:Name": fact(3)}
     found = candidates(tensors.operand_for_operation, "x.sigmoid().tanh()", {"lines": {"1": 1}, "exprs": exprs})
     assert set(found) == {normal("x"), normal("x.sigmoid()"), normal("x.tanh()")}
+
+
+def test_a_dtype_is_spelled_as_python_does() -> None:
+    found = candidates(tensors.python_dtype, "import torch\ntorch.ones(1, dtype=torch.complex64)")
+    assert found == [normal("import torch\ntorch.ones(1, dtype=complex)")]
+
+
+def test_an_item_is_stored_by_copy() -> None:
+    assert candidates(tensors.simpler_operation, "y[0] = x") == [normal("y.copy_(x)")]
