@@ -85,7 +85,8 @@ def parameter_to_value(program: Program, facts: Facts) -> Iterator[Edit]:
     The value is a literal that was seen at every read, the default that no call overrides, or what every call
     passes, if that means the same inside the function.
     """
-    for path, sites in sites_of(program, facts).items():
+    table = sites_of(program, facts)
+    for path, sites in table.items():
         if not sites.complete or not sites.found:
             continue
         node = program.node(path)
@@ -97,7 +98,7 @@ def parameter_to_value(program: Program, facts: Facts) -> Iterator[Edit]:
             if not uses or len(program.scopes.definitions[binding]) > 1:
                 continue
             seen: set[str] = set()
-            for value in _values(program, facts, path, sites, position, arg.arg, uses, defaults.get(arg.arg)):
+            for value in _values(program, facts, table, path, position, arg.arg, uses, defaults.get(arg.arg)):
                 if value in seen:
                     continue
                 seen.add(value)
@@ -111,14 +112,14 @@ def parameter_to_value(program: Program, facts: Facts) -> Iterator[Edit]:
 def _values(
     program: Program,
     facts: Facts,
+    table: dict[Path, Sites],
     path: Path,
-    sites: Sites,
     position: int,
     name: str,
     uses: list[Path],
     default: ast.expr | None,
 ) -> Iterator[str]:
-    given = [argument_at(program, s, position if position >= 0 else 10**6, name) for s in sites.found]
+    given = [argument_at(program, s, position if position >= 0 else 10**6, name) for s in table[path].found]
     if default is not None and not any(given):
         yield program.text(default)
         return
@@ -126,8 +127,12 @@ def _values(
     if None not in given and len(texts) == 1 and given[0] is not None:
         value = program.node(given[0])
         assert isinstance(value, ast.expr)
-        if (is_simple(value) or len(uses) == 1) and _means_the_same(program, given[0], path):
+        if (is_simple(value) or len(uses) == 1) and _means_the_same(program, given[0], path, name):
             yield texts.pop()
+    origins = {_origin(program, table, p, 4) for p in given}
+    origin = origins.pop() if len(origins) == 1 else None
+    if origin is not None and not origin.scope and _seen_from(program, path, origin.name, name) == origin:
+        yield origin.name
     seen = [f for f in map(facts.of, uses) if f is not None]
     constants = {str(f.value["r"]) if f.same and f.kind == "const" else None for f in seen}
     constant = constants.pop() if len(constants) == 1 else None
@@ -135,14 +140,37 @@ def _values(
         yield constant
 
 
-def _means_the_same(program: Program, value: Path, inside: Path) -> bool:
-    """Whether the names of the expression at ``value`` mean the same in the function at ``inside``."""
+def _means_the_same(program: Program, value: Path, inside: Path, without: str) -> bool:
+    """Whether the names at ``value`` mean the same in the function at ``inside``, which loses a parameter."""
     for path, node in program.walk(ast.Name):
         if path[: len(value)] == value:
             binding = program.scopes.binding(path)
-            if binding is not None and binding != program.scopes.lookup(inside, node.id):
+            if binding is not None and binding != _seen_from(program, inside, node.id, without):
                 return False
     return True
+
+
+def _seen_from(program: Program, inside: Path, name: str, without: str) -> Binding | None:
+    """What ``name`` means in the function at ``inside`` once that has no parameter ``without``."""
+    return program.scopes.lookup(program.parent(inside)[0] if name == without else inside, name)
+
+
+def _origin(program: Program, table: dict[Path, Sites], path: Path | None, depth: int) -> Binding | None:
+    """The variable that the argument at ``path`` is, through the parameters that hand it on."""
+    node = program.node(path) if path is not None else None
+    binding = program.scopes.binding(path) if path is not None and isinstance(node, ast.Name) else None
+    if binding is None or len(program.scopes.definitions.get(binding, [])) != 1:
+        return None
+    if not isinstance(program.node(program.scopes.definitions[binding][0]), ast.arg):
+        return binding
+    sites = table.get(binding.scope)
+    if sites is None or not sites.complete or not sites.found or depth == 0:
+        return None
+    position = next(
+        (index for _, index, arg in parameters(program, binding.scope) if arg.arg == binding.name and index >= 0), 10**6
+    )
+    above = {_origin(program, table, argument_at(program, s, position, binding.name), depth - 1) for s in sites.found}
+    return above.pop() if len(above) == 1 else None
 
 
 @strategy("function-to-lambda", tier=Tier.MEDIUM)

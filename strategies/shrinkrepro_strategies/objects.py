@@ -107,6 +107,29 @@ def inline_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
         yield Edit(edit.changes, imports if torch in ast.unparse(ast.fix_missing_locations(value)) else ())
 
 
+@strategy("inline-class-constant", tier=Tier.MEDIUM, independent=True)
+def inline_class_constant(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a literal that a class body gives to a name where the attribute is read, and drop the name."""
+    stored = {node.attr for _, node in program.walk(ast.Attribute) if not isinstance(node.ctx, ast.Load)}
+    passed = {word.arg for _, word in program.walk(ast.keyword)}
+    given = {class_called(program, facts, p) for p, call in program.walk(ast.Call) if call.args}
+    for path, node in classes(program).nodes.items():
+        for i, statement in enumerate(node.body):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+            value = getattr(statement, "value", None)
+            if not isinstance(target, ast.Name) or not isinstance(value, ast.Constant | ast.Tuple | ast.UnaryOp):
+                continue
+            if target.id in stored | passed or path in given or any(isinstance(n, ast.Name) for n in ast.walk(value)):
+                continue
+            reads = [p for p, a in program.walk(ast.Attribute) if a.attr == target.id]
+            if reads and not program.scopes.uses_of((*path, "body", i, "targets", 0)):
+                rewrite = Rewrite(program)
+                for read in reads:
+                    rewrite.replace(read, value)
+                rewrite.delete((*path, "body", i))
+                yield rewrite.edit()
+
+
 def written_for(program: Program, facts: Facts, path: Path, there: Path, torch: str) -> ast.expr | None:
     """The expression at ``path`` as it can stand at ``there``; None when something in it means nothing there."""
     rewrite = Rewrite(program)
@@ -259,4 +282,4 @@ def argument_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit(slicer.with_dead(Change(path, program.text(value)), *changes))
 
 
-STRATEGIES = (name_for_expression, inline_attribute, part_for_object, argument_for_object)
+STRATEGIES = (name_for_expression, inline_attribute, inline_class_constant, part_for_object, argument_for_object)

@@ -57,6 +57,17 @@ def test_a_default_that_nothing_overrides() -> None:
     assert normal("def f(a):\n    return a * 3\nf(g)") in candidates(parameter_to_value, source)
 
 
+def test_a_variable_of_the_module_under_the_parameters_own_name() -> None:
+    source = "m = g()\ndef f(m):\n    return m + m\nf(m)"
+    assert candidates(parameter_to_value, source) == [normal("m = g()\ndef f():\n    return m + m\nf()")]
+
+
+def test_a_variable_of_the_module_that_parameters_hand_on() -> None:
+    source = "m = g()\ndef f(a):\n    return a + a\ndef h(m):\n    return f(m) + m\nh(m)\nf(m)"
+    expected = "m = g()\ndef f():\n    return m + m\ndef h(m):\n    return f() + m\nh(m)\nf()"
+    assert normal(expected) in candidates(parameter_to_value, source)
+
+
 def test_a_local_name_of_the_caller_does_not_go_inside() -> None:
     source = "def f(a):\n    return a + a\ndef g(x):\n    return f(x)\nh(g)"
     assert all("x + x" not in text for text in candidates(parameter_to_value, source))

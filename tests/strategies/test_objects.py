@@ -5,6 +5,7 @@ from __future__ import annotations
 from shrinkrepro_strategies.objects import (
     argument_for_object,
     inline_attribute,
+    inline_class_constant,
     name_for_expression,
     part_for_object,
 )
@@ -48,3 +49,15 @@ def test_a_part_for_the_object() -> None:
 def test_what_an_object_wraps() -> None:
     source = "class W:\n    def __init__(self, m):\n        self.m = m\nw = W(net)\nw.m(1)"
     assert candidates(argument_for_object, source) == [normal("w = net\nw(1)")]
+
+
+def test_a_literal_of_a_class_body() -> None:
+    source = "class C:\n    n = 3\n    m: int = 4\nc = C()\nprint(c.n, c.n, c.m)"
+    found = candidates(inline_class_constant, source)
+    assert normal("class C:\n    m: int = 4\nc = C()\nprint(3, 3, c.m)") in found
+    assert normal("class C:\n    n = 3\nc = C()\nprint(c.n, c.n, 4)") in found
+
+
+def test_a_class_that_gets_arguments_keeps_its_literals() -> None:
+    assert candidates(inline_class_constant, "class C:\n    n: int = 3\nc = C(5)\nprint(c.n)") == []
+    assert candidates(inline_class_constant, "class C:\n    n: int = 3\nc = C(n=5)\nprint(c.n)") == []
