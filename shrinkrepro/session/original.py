@@ -241,8 +241,7 @@ def _run_warm(original: Original, pool: Pool, limit: float) -> list[Execution]:
     twice = [Job(original.script.text, RUN, limit, alone=True)] * 2
     pool.start()
     runs = pool.run(twice)
-    if pool.learned:
-        pool.restart([*pool.target.modules, *sorted(pool.learned)])
+    if pool.learn():
         runs = pool.run(twice)
     if original.oracle.signature.kind == CRASH or not _same(original, original.oracle, runs):
         runs += pool.run(twice * 2)

@@ -112,8 +112,9 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
 
 
 def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
-    engine = Engine(load_strategies(), judge)
+    engine = Engine((), judge)
     try:
+        engine = Engine(load_strategies(), judge)
         for step in engine.run(first):
             state.steps.append((step.strategy, step.program.source))
             progress.step(step.strategy, step.program.source, step.program.tokens)

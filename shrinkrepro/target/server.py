@@ -64,7 +64,11 @@ def serve(request: int, reply: int) -> None:
     send(reply, report)
     try:
         for line in requests:
-            jobs = [Job(**job) for job in json.loads(line)["jobs"]]
+            order = json.loads(line)
+            if "learn" in order:
+                send(reply, server.learn(order["learn"]))
+                continue
+            jobs = [Job(**job) for job in order["jobs"]]
             server.run(jobs)
             send(reply, {"end": len(jobs)})
     except (HostGone, BrokenPipeError):
@@ -89,15 +93,7 @@ def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
         return {"error": "no-torch", "detail": "%s: %s" % (type(error).__name__, error)}
     by_torch = sorted(sys.modules)
     torch.set_num_threads(1)
-    threaded: List[str] = []
-    for name in [] if spawn else [*PRELOADS, *modules]:
-        before = thread_count()
-        try:
-            importlib.import_module(name)
-        except Exception:  # the program will meet the same failure, and tell of it
-            continue
-        if thread_count() > before:
-            threaded.append(name)
+    threaded = [] if spawn else _load([*PRELOADS, *modules])
     warnings.showwarning = show
     for name in ("torch._functorch.vmap", "torch._functorch.eager_transforms"):  # what tracebacks quote
         linecache.getlines(getattr(sys.modules.get(name), "__file__", None) or "")
@@ -109,6 +105,20 @@ def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
         "torch_modules": by_torch,
         "modules": sorted(sys.modules),
     }
+
+
+def _load(modules: Sequence[str]) -> List[str]:
+    """Import ``modules``; return those that started a thread. One that cannot be imported is for the program to meet."""
+    threaded: List[str] = []
+    for name in modules:
+        before = thread_count()
+        try:
+            importlib.import_module(name)
+        except Exception:
+            continue
+        if thread_count() > before:
+            threaded.append(name)
+    return threaded
 
 
 class Server:
@@ -125,6 +135,17 @@ class Server:
         self.pid = os.getpid()
         sys.path.insert(0, setting.sys_path0)
         self.baseline = Baseline()
+
+    def learn(self, modules: Sequence[str]) -> Dict[str, Any]:
+        """Import what programs turned out to import, so that the next children have it."""
+        show = warnings.showwarning
+        warnings.showwarning = lambda *args, **kwargs: None
+        threaded = _load(modules)
+        warnings.showwarning = show
+        self.baseline = Baseline()
+        gc.collect()
+        gc.freeze()
+        return {"threaded": threaded, "modules": sorted(sys.modules)}
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Run all jobs of a request and send a verdict for each."""

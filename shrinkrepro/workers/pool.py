@@ -115,13 +115,13 @@ class Pool:
                 self.refused = (*self.refused, *threads.modules)
                 continue
             for report in reports:
-                self._info = TargetInfo(
-                    report["python"],
-                    report["torch"],
-                    frozenset(report["torch_modules"]),
-                    frozenset(report["modules"]),
-                )
+                self._take_report(report)
             return
+
+    def _take_report(self, report: dict[str, Any]) -> None:
+        self._info = TargetInfo(
+            report["python"], report["torch"], frozenset(report["torch_modules"]), frozenset(report["modules"])
+        )
 
     def restart(self, modules: Sequence[str] | None = None) -> None:
         """Start new servers, which preload ``modules`` (None: what they preloaded before)."""
@@ -130,6 +130,26 @@ class Pool:
         self._drop_servers()
         self._learned.clear()
         self.start()
+
+    def learn(self) -> bool:
+        """Let the servers import what programs turned out to import; False when there was nothing to learn."""
+        modules = sorted(self.learned)
+        if not modules or self.spawn:
+            return False
+        self.target = replace(self.target, modules=(*self.target.modules, *modules))
+        running = [server for server in self._servers if server is not None]
+        try:
+            for server in running:
+                server.learn(modules)
+            for server in running:
+                server.wait_learned()
+        except (ServerDied, ThreadsStarted) as failure:
+            self.refused = (*self.refused, *(failure.modules if isinstance(failure, ThreadsStarted) else modules))
+            self.restart()
+            return True
+        self._learned.clear()
+        self._take_report(running[0].report)
+        return True
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Run all jobs; the executions come in the order of the jobs."""

@@ -109,6 +109,23 @@ class Server:
             raise ThreadsStarted(self.report["threaded"], self.report["detail"])
         raise no_torch(self._target.python, self.report["detail"])
 
+    def learn(self, modules: Sequence[str]) -> None:
+        """Tell the server to import ``modules``; ``wait_learned`` says when it has."""
+        self._send({"learn": list(modules)})
+
+    def wait_learned(self) -> None:
+        """Wait until the modules of ``learn`` are imported.
+
+        Raises:
+            ServerDied: it did not live through it.
+            ThreadsStarted: one of them starts threads; the server can no longer be forked.
+        """
+        answer = self._receive(START_SECONDS)
+        if answer["threaded"]:
+            raise ThreadsStarted(answer["threaded"], "after the imports")
+        self.report["modules"] = answer["modules"]
+        self.learned.clear()
+
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Execution]]:
         """Run ``jobs``; yields (index, execution) as they come.
 
