@@ -13,6 +13,7 @@ RUN = "run"  # run the program as it is
 OBSERVE = "observe"  # run it instrumented, and send back lines and values (facts)
 OBSERVE_PRIMAL = "observe-primal"  # OBSERVE and PRIMAL together
 PRIMAL = "primal"  # run it with every transform replaced by the plain function (DESIGN 4)
+PRIMAL_STRICT = "primal-strict"  # and refuse transforms without inputs and functions without a result
 
 OK = "ok"  # ended normally
 EXCEPTION = "exception"  # an exception reached the top (or was caught and turned into an exit)

@@ -20,7 +20,19 @@ from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.protocol import LOST, OBSERVE, OBSERVE_PRIMAL, OK, PRIMAL, RUN, SIGNAL, TIMEOUT, Execution, Job
+from shrinkrepro.protocol import (
+    LOST,
+    OBSERVE,
+    OBSERVE_PRIMAL,
+    OK,
+    PRIMAL,
+    PRIMAL_STRICT,
+    RUN,
+    SIGNAL,
+    TIMEOUT,
+    Execution,
+    Job,
+)
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
 from shrinkrepro.workers.pool import Pool
 
@@ -48,7 +60,7 @@ class SessionJudge:
     ) -> None:
         self.pool = pool
         self.oracle = oracle
-        self.control: bool | None = None  # None: not known yet whether the program passes it
+        self.control: str | None = None  # a mode of the protocol, "" for none; None: not known yet what passes
         self.counts = Counts()
         self.also: dict[str, str] = {}
         self._progress = progress
@@ -117,15 +129,16 @@ class SessionJudge:
         if self.control is None:
             self.settle_control(program.source)
 
-    def settle_control(self, source: str) -> Execution:
-        """Find out whether ``source`` passes its control; leave it open when the time was too short."""
-        [execution] = self._run([Job(source, PRIMAL, self._limit(self._control_seconds), alone=True)])
-        if execution.status == OK:
-            self.control = True
-            self._control_seconds = execution.seconds
-        elif execution.status not in (TIMEOUT, LOST):
-            self.control = False
-        return execution
+    def settle_control(self, source: str) -> None:
+        """Find out which control ``source`` passes, the stricter one first; leave it open when the time was too short."""
+        limit = self._limit(self._control_seconds)
+        strict, lenient = self._run([Job(source, mode, limit, alone=True) for mode in (PRIMAL_STRICT, PRIMAL)])
+        passed = next((run for run in (strict, lenient) if run.status == OK), None)
+        if passed is not None:
+            self.control = PRIMAL_STRICT if passed is strict else PRIMAL
+            self._control_seconds = passed.seconds
+        elif lenient.status not in (TIMEOUT, LOST):
+            self.control = ""
 
     def also_found(self) -> tuple[AlsoFound, ...]:
         """The smallest program of every other signature, most frequent first."""
@@ -173,7 +186,7 @@ class SessionJudge:
         """Judge one text in a process of its own (unless it was) and its control in another, side by side."""
         jobs = [Job(source, RUN, self._limit() + SLACK, alone=True)] if run else []
         if self.control:
-            jobs.append(Job(source, PRIMAL, self._limit(self._control_seconds), alone=True))
+            jobs.append(Job(source, self.control, self._limit(self._control_seconds), alone=True))
         executions = self._run(jobs)
         verdict = Verdict(Outcome.INTERESTING)
         if run:

@@ -17,7 +17,18 @@ import types
 import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
-from shrinkrepro.protocol import EXCEPTION, EXIT, OBSERVE, OBSERVE_PRIMAL, OK, PRIMAL, Execution, Job, Raised
+from shrinkrepro.protocol import (
+    EXCEPTION,
+    EXIT,
+    OBSERVE,
+    OBSERVE_PRIMAL,
+    OK,
+    PRIMAL,
+    PRIMAL_STRICT,
+    Execution,
+    Job,
+    Raised,
+)
 from shrinkrepro.target import raised
 from shrinkrepro.target.setting import Setting
 
@@ -30,10 +41,10 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
     if job.seed is not None:
         setting = dataclasses.replace(setting, seed=job.seed)
     _prepare(setting, path)
-    if job.mode in (PRIMAL, OBSERVE_PRIMAL):
+    if job.mode in (PRIMAL, PRIMAL_STRICT, OBSERVE_PRIMAL):
         from shrinkrepro.target import primal
 
-        primal.install(observed=job.mode == OBSERVE_PRIMAL)
+        primal.install(observed=job.mode == OBSERVE_PRIMAL, strict=job.mode == PRIMAL_STRICT)
     namespace = _main_namespace(setting, path)
     observer: Any = None
     if job.mode in (OBSERVE, OBSERVE_PRIMAL):

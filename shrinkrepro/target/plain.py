@@ -1,7 +1,8 @@
 """Plain stand-ins for the transforms: each runs the function as it is and gives zeros of the right shapes.
 
-Decision: a stand-in is lenient where the real transform is strict (non-tensor outputs, non-scalar losses):
-the question is only whether the program is healthy when nothing is transformed.
+Decision: a stand-in takes what the real transform would refuse (outputs that are no tensors), for the question is
+whether the program is healthy when nothing is transformed. But a program in which nothing is transformed any more, or
+whose function has no result, is not: ``strict`` refuses those, where the original has none of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 TURNS = 4096  # of all loops of one run; after that a loop runs one sample and repeats its result
+
+strict = False  # refuse transforms without inputs, functions without a result, and gradients of what is no scalar
 
 loop_depth = 0  # how many vmap loops are running: there, a graph is used once per turn
 turns_made = 0
@@ -43,7 +46,8 @@ def vmap(
                     turns.extend(turns[-1:] * (size - i))
                     break
                 sample = [a if d is None else _sample(a, d, i, size) for a, d in zip(flat_args, flat_dims)]
-                turns.append(func(*tree_unflatten(sample, spec), **kwargs))
+                output = func(*tree_unflatten(sample, spec), **kwargs)
+                turns.append(output if out_dims is None else _result(output))
         finally:
             loop_depth -= 1
         return _stack(turns, out_dims, size)
@@ -56,7 +60,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
     def run(*args: Any, **kwargs: Any) -> Any:
         output, aux = _split(_differentiable(func, args, kwargs), has_aux)
-        zeros = _zeros_like(_chosen(args, argnums), output)
+        zeros = _zeros_like(_chosen(args, argnums), _scalar(output))
         return (zeros, aux) if has_aux else zeros
 
     return _named(run, func)
@@ -68,14 +72,15 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     def run(*args: Any, **kwargs: Any) -> Any:
         result = _differentiable(func, args, kwargs)
         output, _ = _split(result, has_aux)
-        return _zeros_like(_chosen(args, argnums), output), result
+        return _zeros_like(_chosen(args, argnums), _scalar(output)), result
 
     return _named(run, func)
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """vjp: the output, and a pullback that gives zeros."""
-    output, aux = _split(_differentiable(func, primals, {}), has_aux)
+    output, aux = _split(_differentiable(func, _inputs(primals), {}), has_aux)
+    _result(output)
 
     def pullback(*cotangents: Any, **kwargs: Any) -> Any:
         return _zeros_like(primals, output)
@@ -85,14 +90,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """jvp: the output, and a zero tangent."""
-    output, aux = _split(func(*primals), has_aux)
-    zeros = _zeros_like(output, output)
+    output, aux = _split(func(*_inputs(primals)), has_aux)
+    zeros = _zeros_like(_result(output), output)
     return (output, zeros, aux) if has_aux else (output, zeros)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """linearize: the output, and a function that gives zeros."""
-    output = func(*primals)
+    output = _result(func(*_inputs(primals)))
     return output, lambda *tangents: _zeros_like(output, output)
 
 
@@ -194,11 +199,30 @@ def _jacobian(
 ) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         output, aux = _split(run_function(func, args, kwargs), has_aux)
+        _result(output)
         chosen = _chosen(args, argnums)
         result = tree_map(lambda o: tree_map(lambda i: _block(o, i), chosen), output)
         return (result, aux) if has_aux else result
 
     return _named(run, func)
+
+
+def _inputs(primals: Any) -> Any:
+    if strict and not primals:
+        raise ValueError("nothing is transformed: there are no inputs")
+    return primals
+
+
+def _result(output: Any) -> Any:
+    if strict and all(leaf is None for leaf in tree_flatten(output)[0]):
+        raise ValueError("the transformed function has no result")
+    return output
+
+
+def _scalar(output: Any) -> Any:
+    if strict and isinstance(output, torch.Tensor) and output.dim():
+        raise ValueError("the gradient of a tensor of shape %s" % (tuple(output.shape),))
+    return _result(output)
 
 
 def _as_it_is(func: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:

@@ -40,9 +40,11 @@ _OTHERS: Tuple[Tuple[str, str, Any], ...] = (
 )
 
 
-def install(observed: bool = False) -> None:
+def install(observed: bool = False, strict: bool = False) -> None:
     """Exchange the transforms in this process, for good; if it is ``observed``, control-flow operators too."""
     import torch
+
+    plain.strict = strict
 
     table: Dict[int, Tuple[Any, Any]] = {}
     for home in _FUNCTORCH_HOMES:

@@ -6,29 +6,44 @@ when a module of the package holds one that is missing here.
 
 from __future__ import annotations
 
-import importlib
-
 from shrinkrepro.core.strategy import Strategy
-
-_PARTS = (
-    "statements",
-    "control_flow",
-    "imports",
-    "values",
-    "functions",
-    "inlining",
-    "classes",
-    "objects",
-    "transforms",
-    "autograd",
-    "modules",
-    "tensors",
-    "shapes",
-    "expressions",
-    "literals",
-    "naming",
+from shrinkrepro_strategies import (
+    autograd,
+    classes,
+    control_flow,
+    expressions,
+    functions,
+    imports,
+    inlining,
+    literals,
+    modules,
+    naming,
+    objects,
+    shapes,
+    statements,
+    tensors,
+    transforms,
+    values,
 )
 
+_PARTS = (
+    statements.STRATEGIES,
+    control_flow.STRATEGIES,
+    imports.STRATEGIES,
+    values.STRATEGIES,
+    functions.STRATEGIES,
+    inlining.STRATEGIES,
+    classes.STRATEGIES,
+    objects.STRATEGIES,
+    transforms.STRATEGIES,
+    autograd.STRATEGIES,
+    modules.STRATEGIES,
+    tensors.STRATEGIES,
+    shapes.STRATEGIES,
+    expressions.STRATEGIES,
+    literals.STRATEGIES,
+    naming.STRATEGIES,
+)
 
 # What is tried first: each can take away most of a long-running program in one query.
 _FIRST = (
@@ -43,16 +58,9 @@ _FIRST = (
     "drop-unused",
 )
 
-
-def _load() -> tuple[Strategy, ...]:
-    found: list[Strategy] = []
-    for part in _PARTS:
-        try:
-            module = importlib.import_module(f"{__name__}.{part}")
-        except ModuleNotFoundError:
-            continue
-        found.extend(getattr(module, "STRATEGIES", ()))
-    return tuple(sorted(found, key=lambda s: _FIRST.index(s.name) if s.name in _FIRST else len(_FIRST)))
-
-
-STRATEGIES: tuple[Strategy, ...] = _load()
+STRATEGIES: tuple[Strategy, ...] = tuple(
+    sorted(
+        (strategy for part in _PARTS for strategy in part),
+        key=lambda strategy: _FIRST.index(strategy.name) if strategy.name in _FIRST else len(_FIRST),
+    )
+)

@@ -50,7 +50,7 @@ def plainer_floats(value: float) -> list[str]:
     return [c for c in kept if c != repr(value)][:4]
 
 
-@strategy("plainer-integer", tier=Tier.FINE)
+@strategy("plainer-integer", tier=Tier.POLISH)
 def plainer_integer(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a smaller integer for an integer: 1, 0, 2 or half of it; equal ones together, then each alone."""
     found = list(_constants(program, int))

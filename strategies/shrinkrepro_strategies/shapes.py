@@ -42,12 +42,14 @@ def _set(paths: list[Path], value: int) -> tuple[Change, ...]:
 
 @strategy("shrink-sizes-together", tier=Tier.MEDIUM)
 def shrink_sizes_together(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Shrink all sizes at once: to small distinct numbers, to 2, to 1."""
+    """Shrink all sizes at once: to 2, to small distinct numbers.
+
+    Not to 1 yet: what is left of a program fits together more often while no size is special.
+    """
     sizes = _sizes(program, facts)
     if not sizes:
         return
     ordered = sorted(sizes)
-    yield Edit(tuple(c for v in ordered for c in _set(sizes[v], 1)))
     distinct = {v: min(v, _SMALL[i]) if i < len(_SMALL) else v for i, v in enumerate(ordered)}
     for assignment in ({v: min(2, v) for v in ordered}, distinct):
         changes = tuple(c for v in ordered if assignment[v] != v for c in _set(sizes[v], assignment[v]))
@@ -57,14 +59,27 @@ def shrink_sizes_together(program: Program, facts: Facts) -> Iterator[Edit]:
 
 @strategy("shrink-size", tier=Tier.FINE, independent=True)
 def shrink_size(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Shrink one size wherever it is written: to 1, to 2, to 3, to 0.
+    """Shrink one size wherever it is written: to 2, to 3, to its half.
 
     Where one value is written in several places, in all of them.
     """
     for value, paths in sorted(_sizes(program, facts).items(), reverse=True):
-        for smaller in (1, 2, 3, 0):
-            if smaller < value:
+        for smaller in dict.fromkeys((2, 3, value // 2, value - 1)):
+            if 1 < smaller < value:
                 yield Edit(_set(paths, smaller))
+
+
+@strategy("size-one", tier=Tier.POLISH)
+def size_one(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Make sizes 1, all at once and one by one, when nothing else can be done any more."""
+    sizes = _sizes(program, facts)
+    if len(sizes) > 1:
+        yield Edit(tuple(change for paths in sizes.values() for change in _set(paths, 1)))
+    for paths in sizes.values():
+        yield Edit(_set(paths, 1))
+        if len(paths) > 1:
+            for path in paths:
+                yield Edit(_set([path], 1))
 
 
 @strategy("equal-sizes", tier=Tier.FINE)
@@ -86,4 +101,4 @@ def neighbouring_sizes(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit((*_set(first, value), *_set(second, value)))
 
 
-STRATEGIES = (shrink_sizes_together, shrink_size, equal_sizes, neighbouring_sizes)
+STRATEGIES = (shrink_sizes_together, shrink_size, equal_sizes, neighbouring_sizes, size_one)

@@ -252,10 +252,19 @@ def _shortens(annotation: ast.expr) -> bool:
 
 @strategy("drop-decorators", tier=Tier.MEDIUM)
 def drop_decorators(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Delete decorators, one at a time."""
+    """Delete decorators, one at a time.
+
+    An ``autograd.Function`` keeps its ``staticmethod``: without it the class works, but is not how one is written.
+    """
     for path, node in program.walk(*DEFINITIONS):
-        for i in range(len(node.decorator_list)):
-            yield delete((*path, "decorator_list", i))
+        for i, decorator in enumerate(node.decorator_list):
+            if not (ast.unparse(decorator) == "staticmethod" and _of_function(program, path)):
+                yield delete((*path, "decorator_list", i))
+
+
+def _of_function(program: Program, path: Path) -> bool:
+    _, owner = program.parent(path)
+    return isinstance(owner, ast.ClassDef) and any(ast.unparse(b).endswith("Function") for b in owner.bases)
 
 
 @strategy("drop-bases", tier=Tier.MEDIUM)
