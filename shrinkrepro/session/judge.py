@@ -130,7 +130,7 @@ class SessionJudge:
             self.settle_control(program.source)
 
     def settle_control(self, source: str) -> None:
-        """Find out which control ``source`` passes, the stricter one first; leave it open when the time was too short."""
+        """Find out which control ``source`` passes, the stricter one first; leave it open when it took too long."""
         limit = self._limit(self._control_seconds)
         strict, lenient = self._run([Job(source, mode, limit, alone=True) for mode in (PRIMAL_STRICT, PRIMAL)])
         passed = next((run for run in (strict, lenient) if run.status == OK), None)

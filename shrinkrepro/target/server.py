@@ -108,7 +108,7 @@ def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
 
 
 def _load(modules: Sequence[str]) -> List[str]:
-    """Import ``modules``; return those that started a thread. One that cannot be imported is for the program to meet."""
+    """Import ``modules``; return those that started a thread. What cannot be imported is for the program to meet."""
     threaded: List[str] = []
     for name in modules:
         before = thread_count()

@@ -129,6 +129,38 @@ def value_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield from _proposal(program, slicer, at, text, imports)
 
 
+@strategy("value-for-attribute", tier=Tier.MEDIUM)
+def value_for_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a small tensor for every load of an attribute, and drop what stored it, entries of a state included.
+
+    One edit an attribute with at most two loads. Example: ``self.centres`` -> ``torch.zeros(4, 1)``, and
+    ``functional_call(model, {"centres": c}, x)`` loses its entry.
+    """
+    slicer = Slicer(program)
+    torch, imports = calls.torch_spelling(program)
+    loads: dict[str, list[Path]] = {}
+    for path, node in program.walk(ast.Attribute):
+        if (
+            isinstance(node.ctx, ast.Load)
+            and isinstance(node.value, ast.Name)
+            and calls.library_name(program, path) is None
+        ):
+            loads.setdefault(node.attr, []).append(path)
+    for name, paths in loads.items():
+        fact = next((f for f in map(facts.of, paths) if f is not None), None)
+        if fact is None or fact.kind != "tensor" or len(paths) > 2:
+            continue
+        text = sources(fact.value, torch, 1)
+        entries = [
+            Change((*path, "keys", i))
+            for path, node in program.walk(ast.Dict)
+            for i, key in enumerate(node.keys)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.rpartition(".")[2] == name
+        ]
+        if text:
+            yield Edit(slicer.with_dead(*entries, *(Change(path, text[0]) for path in paths)), imports)
+
+
 @strategy("value-for-expression", tier=Tier.MEDIUM)
 def value_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a small tensor (or a tuple of them) of the same shape and dtype for any expression.
@@ -219,6 +251,7 @@ STRATEGIES = (
     constant_for_name,
     value_for_assignment,
     value_for_argument,
+    value_for_attribute,
     value_for_expression,
     seen_value_for_statement,
 )

@@ -184,3 +184,10 @@ print(c.m)
         text.replace("\n\n", "\n").strip() for text in found
     ]
     assert any("show" not in text for text in found)
+
+
+def test_a_function_of_autograd_keeps_its_staticmethod() -> None:
+    source = "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(x):\n        return x"
+    assert candidates(statements.drop_decorators, source) == []
+    other = source.replace("torch.autograd.Function", "Base")
+    assert candidates(statements.drop_decorators, other) == [normal(other.replace("    @staticmethod\n", ""))]

@@ -52,6 +52,30 @@ def test_an_argument_becomes_a_tensor() -> None:
     assert found[0] == normal("import torch\nf(torch.ones(2, 4))")
 
 
+def test_an_attribute_becomes_a_tensor_and_its_entry_goes() -> None:
+    source = """
+import torch
+class M(torch.nn.Module):
+    def __init__(self, c):
+        self.centres = c
+    def forward(self, x):
+        return x - self.centres
+torch.func.functional_call(M(), {'net.centres': c, 'scale': s}, x)
+"""
+    found = candidates(values.value_for_attribute, source, wire(source, {"self.centres": tensor(4, 1)}))
+    assert found == [
+        normal("""
+import torch
+class M(torch.nn.Module):
+    def __init__(self, c):
+        pass
+    def forward(self, x):
+        return x - torch.ones(4, 1)
+torch.func.functional_call(M(), {'scale': s}, x)
+""")
+    ]
+
+
 def test_a_constant_stands_for_what_gave_it() -> None:
     source = "x = cfg.width * 2"
     found = candidates(
