@@ -108,4 +108,18 @@ def shorten_data(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield replace(path, repr(text[:size]))
 
 
-STRATEGIES = (shorten_data, plainer_integer, plainer_float, plainer_text)
+@strategy("fold-text", tier=Tier.FINE, independent=True)
+def fold_text(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a plain text for an f-string of literals. Example: ``f"{'a'}::b"`` -> ``"a::b"``."""
+    for path, node in program.walk(ast.JoinedStr):
+        parts: list[str] = []
+        for part in node.values:
+            inner = part.value if isinstance(part, ast.FormattedValue) and part.conversion == -1 else part
+            if not isinstance(inner, ast.Constant) or getattr(part, "format_spec", None) is not None:
+                break
+            parts.append(str(inner.value))
+        else:
+            yield replace(path, ast.Constant("".join(parts)))
+
+
+STRATEGIES = (fold_text, shorten_data, plainer_integer, plainer_float, plainer_text)

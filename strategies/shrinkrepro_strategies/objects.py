@@ -201,7 +201,7 @@ def part_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
     """Make a part that an object's constructor makes instead of the object.
 
     Example: ``Net(8)`` -> ``torch.nn.GRU(8, 8)`` where ``__init__`` has ``self.rnn = torch.nn.GRU(n, n)``. Where facts
-    tell it, only parts that were running when it failed.
+    tell it, only parts that were running when it failed. ``net.rnn`` becomes ``net`` where ``net`` is that object.
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
@@ -231,8 +231,23 @@ def part_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
                     for use in program.scopes.uses.get(Binding(method, parameter), []):
                         rewrite.replace(use, value)
                 texts = [ast.unparse(ast.fix_missing_locations(rewrite.copy(at)))]
+            accesses = _accesses(program, path, name)
             for text in texts:
-                yield Edit(slicer.with_dead(Change(path, text)), imports if f"{torch}." in text else ())
+                needed = imports if f"{torch}." in text else ()
+                yield Edit(slicer.with_dead(Change(path, text)), needed)
+                if accesses:
+                    yield Edit(slicer.with_dead(Change(path, text), *accesses), needed)
+
+
+def _accesses(program: Program, path: Path, name: str) -> list[Change]:
+    """The changes that take ``.name`` away from the variable that the object at ``path`` is assigned to."""
+    _, statement = program.parent(path)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return []
+    ups = [program.parent(use)[0] for use in program.scopes.uses_of((*path[:-1], "targets", 0))]
+    nodes = [(up, program.node(up)) for up in ups]
+    return [Change(up, target.id) for up, node in nodes if isinstance(node, ast.Attribute) and node.attr == name]
 
 
 def _running_attributes(program: Program, facts: Facts) -> set[str]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shrinkrepro_strategies import literals
 
-from tests.helpers import candidates
+from tests.helpers import candidates, normal
 
 
 def test_equal_numbers_change_together_and_then_alone() -> None:
@@ -47,3 +47,8 @@ def test_long_data_gets_short() -> None:
         "x = [4, 5, 6]",
     ]
     assert candidates(literals.shorten_data, f"x = {'a' * 50!r}") == ["x = 'a'", f"x = {'a' * 25!r}"]
+
+
+def test_an_fstring_of_literals_is_a_text() -> None:
+    assert candidates(literals.fold_text, "f(f'{\"a\"}::b{1}')") == [normal("f('a::b1')")]
+    assert candidates(literals.fold_text, "f(f'{x}', f'{1!r}', f'{1:3}')") == []
