@@ -112,6 +112,8 @@ def shorten_data(program: Program, facts: Facts) -> Iterator[Edit]:
 def fold_text(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a plain text for an f-string of literals. Example: ``f"{'a'}::b"`` -> ``"a::b"``."""
     for path, node in program.walk(ast.JoinedStr):
+        if path[-1] == "format_spec":
+            continue
         parts: list[str] = []
         for part in node.values:
             inner = part.value if isinstance(part, ast.FormattedValue) and part.conversion == -1 else part
