@@ -30,7 +30,7 @@ Descriptions (``"v"``), by ``"k"``:
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +120,30 @@ class Facts:
         first = statement.lineno
         last = statement.end_lineno or first
         return max((self._lines.get(line, 0) for line in range(first, last + 1)), default=0)
+
+
+def unseen_bodies(tree: ast.Module, wire: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Line ranges of functions whose body ran but of which no expression was seen: a compiler traced them."""
+    lines = {int(line) for line in wire.get("lines", {})}
+    seen = {int(key.split(":", 1)[0]) for key in wire.get("exprs", {})}
+    found: list[tuple[int, int]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+            if any(line in lines for line in body) and not any(line in seen for line in body):
+                found.append((body.start, body.stop))
+    return found
+
+
+def completed(wire: Mapping[str, Any], other: Mapping[str, Any], bodies: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """``wire`` with the expressions that ``other`` (facts of the control run) has in the ``bodies``."""
+
+    def inside(key: str) -> bool:
+        line = int(key.split(":", 1)[0])
+        return any(first <= line < last for first, last in bodies)
+
+    added = {key: fact for key, fact in other.get("exprs", {}).items() if inside(key)}
+    return {**wire, "exprs": {**wire.get("exprs", {}), **added}}
 
 
 def position_key(node: ast.expr) -> str:

@@ -13,8 +13,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.facts import Facts, completed, unseen_bodies
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
@@ -109,20 +110,27 @@ class SessionJudge:
         return [self._verdicts[key].interesting for key in keys]
 
     def observe(self, program: Program) -> Facts:
-        """Facts of ``program``: of its run, else of its control run, else none."""
+        """Facts of ``program``: of its run, completed by its control run where a compiler hid what ran; else none."""
         self._check_clock()
-        for mode in (OBSERVE, OBSERVE_PRIMAL) if self.control else (OBSERVE,):
-            [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
-            if execution.facts is None or execution.status == LOST:
-                continue
-            same = (
-                execution.status == OK
-                if mode == OBSERVE_PRIMAL
-                else self.oracle.judge(execution, program.source).interesting
-            )
-            if same:
-                return Facts(program.tree, execution.facts)
-        return Facts.none()
+        wire = self._observed(program, OBSERVE)
+        if wire is None:
+            wire = self._observed(program, OBSERVE_PRIMAL) if self.control else None
+            return Facts(program.tree, wire) if wire is not None else Facts.none()
+        bodies = unseen_bodies(program.tree, wire) if self.control else []
+        if bodies:
+            wire = completed(wire, self._observed(program, OBSERVE_PRIMAL) or {}, bodies)
+        return Facts(program.tree, wire)
+
+    def _observed(self, program: Program, mode: str) -> dict[str, Any] | None:
+        """The facts of one observed run, if observation did not change how it ends."""
+        [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
+        if execution.status == LOST:
+            return None
+        same = execution.status == OK if mode == OBSERVE_PRIMAL else self._same(execution, program.source)
+        return execution.facts if same else None
+
+    def _same(self, execution: Execution, source: str) -> bool:
+        return self.oracle.judge(execution, source).interesting
 
     def adopt(self, program: Program) -> None:
         """Called for each accepted program: settles the control while it is open, and the time limits."""
