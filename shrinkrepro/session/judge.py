@@ -62,6 +62,7 @@ class SessionJudge:
         self.pool = pool
         self.oracle = oracle
         self.control: str | None = None  # a mode of the protocol, "" for none; None: not known yet what passes
+        self.seeds: tuple[int | None, ...] = (None,)  # with each of which a program must fail; None: the target's
         self.counts = Counts()
         self.also: dict[str, str] = {}
         self._progress = progress
@@ -137,6 +138,12 @@ class SessionJudge:
         if self.control is None:
             self.settle_control(program.source)
 
+    def fails_with(self, source: str, seeds: Sequence[int]) -> list[bool]:
+        """Whether ``source`` fails the same with each of ``seeds`` of the harness."""
+        limit = max(5.0, 3 * self._limit())
+        runs = self._run([Job(source, RUN, limit, alone=True, seed=seed) for seed in seeds])
+        return [self._same(run, source) for run in runs]
+
     def settle_control(self, source: str) -> None:
         """Find out which control ``source`` passes, the stricter one first; leave it open when it took too long."""
         limit = self._limit(self._control_seconds)
@@ -192,13 +199,17 @@ class SessionJudge:
 
     def _query_alone(self, source: str, run: bool) -> Verdict:
         """Judge one text in a process of its own (unless it was) and its control in another, side by side."""
-        jobs = [Job(source, RUN, self._limit() + SLACK, alone=True)] if run else []
+        seeds = self.seeds if run else self.seeds[1:]
+        jobs = [Job(source, RUN, self._limit() + SLACK, alone=True, seed=seed) for seed in seeds]
         if self.control:
             jobs.append(Job(source, self.control, self._limit(self._control_seconds), alone=True))
         executions = self._run(jobs)
         verdict = Verdict(Outcome.INTERESTING)
-        if run:
-            verdict = self.oracle.judge(executions[0], source)
+        for execution in executions[: len(seeds)]:
+            judged = self.oracle.judge(execution, source)
+            if not judged.interesting:
+                return judged if judged.outcome is not Outcome.PASSED or len(seeds) == 1 else Verdict(Outcome.FLAKY)
+            verdict = judged
         if self.control and verdict.interesting:
             verdict = _controlled(executions[-1], verdict)
         if verdict.interesting:

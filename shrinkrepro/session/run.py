@@ -15,19 +15,22 @@ from dataclasses import dataclass, field, replace
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
+from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import TargetError
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import RUN, Execution, Job
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
-from shrinkrepro.session.original import Original, one_file, open_pool, run_original
+from shrinkrepro.session.original import Original, flaky, one_file, open_pool, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.pool import default_jobs
 from shrinkrepro.workers.target import Target
 
 CONFIRMATIONS = 3  # fresh runs of the result
+OTHER_SEEDS = (11, 12, 13, 14)  # of the harness; a program that fails with all of them does not depend on its seeds
+SEEDS_TRIED = 8
 DEFAULT_BUDGET = 600.0  # seconds
 
 
@@ -102,6 +105,9 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
             "the failure is another when the script is printed anew, without its comments and layout",
             "does it read its own source? Say so in an issue; --match type may help",
         )
+    if not _steady(judge, program.source):
+        program = _pinned(original, judge, program, state)
+        progress.note(state.findings[-1])
     progress.step("normal form", program.source, program.tokens)
     judge.settle_control(program.source)
     if judge.control == "":
@@ -109,6 +115,27 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         progress.note(state.findings[-1])
     state.steps.append(("normal form", program.source))
     return program
+
+
+def _steady(judge: SessionJudge, source: str) -> bool:
+    """Whether ``source`` fails the same with other random numbers."""
+    return all(judge.fails_with(source, OTHER_SEEDS))
+
+
+def _pinned(original: Original, judge: SessionJudge, program: Program, state: _State) -> Program:
+    """``program`` with seeds of its own, with which it fails whatever the harness's seeds are.
+
+    Raises:
+        TooFlakyError: no such seed was found.
+    """
+    for seed in range(SEEDS_TRIED):
+        text = seeded(program.source, seed)
+        if all(judge.fails_with(text, OTHER_SEEDS[:1])) and _steady(judge, text):
+            state.findings.append(f"it fails with some random numbers only, so seeds ({seed}) were added at the start")
+            judge.seeds = (None, *OTHER_SEEDS[:2])
+            return Program.parse(text)
+    failed = judge.fails_with(program.source, range(101, 111))
+    raise flaky(original.script, sum(failed), len(failed))
 
 
 def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
