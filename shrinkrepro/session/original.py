@@ -14,6 +14,7 @@ from pathlib import Path
 from shrinkrepro.core.bundle import BundleError, bundle
 from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.local_modules import imported_names
+from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.faces import Faces, faces
@@ -28,6 +29,7 @@ from shrinkrepro.workers.spawn import SpawnPool
 from shrinkrepro.workers.target import Target, no_torch
 
 FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
+SEEDS_TRIED = 10
 MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
 
 
@@ -49,6 +51,7 @@ class Original:
     target: Target
     fresh: Execution
     oracle: Oracle
+    pinned: bool = False  # seeds were added to its text, without which it passes at times
 
 
 def read_script(request: Request) -> Script:
@@ -114,16 +117,21 @@ def run_original(request: Request, progress: Progress) -> Original:
     if fresh.status == LOST:
         raise TargetError(f"the script could not be run: {fresh.detail}", "try --python PATH")
     oracle = Oracle.of(fresh, request.match, request.exclude)
+    pinned = False
+    if oracle is None and fresh.status == OK:
+        found = _seeded(request, script, target, fresh)
+        if found is not None:
+            script, pinned = found, True
+            fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
+            oracle = Oracle.of(fresh, request.match, request.exclude)
     if oracle is None:
-        if fresh.status == OK:
-            _look_for_flakiness(request, script, target, fresh)
         raise _not_failing(request, script, fresh)
     early = before_torch(fresh)
     if early is not None and fresh.chain[-1:] and _lacks_torch(fresh.chain[-1]):
         raise no_torch(target.python, fresh.chain[-1].message)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
-    return Original(script, local, target, fresh, oracle)
+    return Original(script, local, target, fresh, oracle, pinned)
 
 
 def _lacks_torch(raised: Raised) -> bool:
@@ -165,15 +173,22 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
     )
 
 
-def _look_for_flakiness(request: Request, script: Script, target: Target, fresh: Execution) -> None:
-    """A script that passed once may fail at times: look with other seeds before saying that it does not fail."""
+def _seeded(request: Request, script: Script, target: Target, fresh: Execution) -> Script | None:
+    """A script that passed once may fail with other random numbers: it with seeds that make it fail, or None.
+
+    Raises:
+        TooFlakyError: it fails at times, whatever its seeds are.
+    """
+    limit = request.timeout or max(30.0, 5 * fresh.seconds)
     with Pool(target, request.jobs or default_jobs()) as pool:
-        limit = request.timeout or max(30.0, 5 * fresh.seconds)
-        jobs = [Job(script.text, RUN, limit, alone=True, seed=seed) for seed in range(1, MORE_RUNS + 1)]
-        runs = pool.run(jobs)
-    failed = sum(Oracle.of(run, request.match, request.exclude) is not None for run in runs)
+        runs = pool.run([Job(script.text, RUN, limit, alone=True, seed=seed) for seed in range(1, MORE_RUNS + 1)])
+        failed = sum(Oracle.of(run, request.match, request.exclude) is not None for run in runs)
+        text = _pinned_text(script.text, pool, None, limit) if failed else None
+    if text is not None:
+        return replace(script, text=text)
     if failed:
-        raise flaky(script, failed, len(runs) + 1)
+        raise flaky(script, failed, MORE_RUNS + 1)
+    return None
 
 
 def flaky(script: Script, failed: int, runs: int) -> TooFlakyError:
@@ -186,8 +201,9 @@ def flaky(script: Script, failed: int, runs: int) -> TooFlakyError:
 
 @dataclass(frozen=True)
 class Ready:
-    """Workers on which the original fails as it does fresh, and the oracle for both."""
+    """Workers on which the original (with seeds, if it needs them) fails as it does fresh, and the oracle for both."""
 
+    original: Original
     pool: Pool
     oracle: Oracle | Faces
     findings: list[str]
@@ -214,13 +230,18 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
             pool.close()
             raise
         if _same(original, original.oracle, runs):
-            return Ready(pool, original.oracle, findings)
+            return Ready(original, pool, original.oracle, findings)
+        if any(run.status == OK for run in runs):
+            text = _pinned_text(original.script.text, pool, original.oracle, limit)
+            if text is not None:
+                pinned = replace(original, script=replace(original.script, text=text), pinned=True)
+                return Ready(pinned, pool, original.oracle, findings)
         several = faces(original.oracle, runs)
         if several is not None:
             names = " or ".join(oracle.signature.describe() for oracle in several.oracles)
             findings.append(f"the bug shows different faces from run to run, and any of them counts: {names}")
             progress.note(findings[-1])
-            return Ready(pool, several, findings)
+            return Ready(original, pool, several, findings)
         pool.close()
         if request.isolation == "fork":
             raise TargetError("the original fails otherwise in a warm server", "leave out --isolation fork")
@@ -233,7 +254,17 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
     except BaseException:
         spawned.close()
         raise
-    return Ready(spawned, original.oracle, findings)
+    return Ready(original, spawned, original.oracle, findings)
+
+
+def _pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> str | None:
+    """``text`` with seeds with which it fails, as ``oracle`` has it or at all, whatever the harness's seeds are."""
+    for seed in range(SEEDS_TRIED):
+        new = seeded(text, seed)
+        runs = pool.run([Job(new, RUN, limit, alone=True, seed=other) for other in range(11, 15)])
+        if all(oracle.judge(r, new).interesting if oracle else Oracle.of(r) is not None for r in runs):
+            return new
+    return None
 
 
 def _run_warm(original: Original, pool: Pool, limit: float) -> list[Execution]:

@@ -53,18 +53,21 @@ def run(request: Request, progress: Progress) -> Reduction:
     """
     started = time.monotonic()
     deadline = started + (request.budget or DEFAULT_BUDGET)
-    original = run_original(request, progress)
+    first = run_original(request, progress)
     progress.phase("running it in warm servers")
-    ready = open_pool(original, request, progress)
-    pool, oracle = ready.pool, ready.oracle
+    ready = open_pool(first, request, progress)
+    original, pool, oracle = ready.original, ready.pool, ready.oracle
     state = _State(findings=ready.findings)
     with pool:
         judge = SessionJudge(pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep)
-        first = _start(original, judge, state, progress)
+        program = _start(original, judge, state, progress)
         progress.phase("reducing")
-        _reduce(first, judge, state, progress)
+        _reduce(program, judge, state, progress)
         progress.phase("confirming")
         source, runs = _confirm(original, oracle, request, state)
+    if len(judge.seeds) > 1:
+        kept = "the result keeps a seed" if "seed(" in source else "the result needs no seed"
+        state.findings.append(f"the original fails with some random numbers only; {kept}")
     good = [run for run in runs if oracle.judge(run, source).interesting]
     shown = good[0] if good else runs[0]
     return Reduction(
@@ -105,9 +108,10 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
             "the failure is another when the script is printed anew, without its comments and layout",
             "does it read its own source? Say so in an issue; --match type may help",
         )
-    if not _steady(judge, program.source):
-        program = _pinned(original, judge, program, state)
-        progress.note(state.findings[-1])
+    if original.pinned or not _steady(judge, program.source):
+        program = program if original.pinned else _pinned(original, judge, program)
+        judge.seeds = (None, *OTHER_SEEDS[:2])
+        progress.note("it fails with some random numbers only, so seeds were added at its start")
     progress.step("normal form", program.source, program.tokens)
     judge.settle_control(program.source)
     if judge.control == "":
@@ -122,7 +126,7 @@ def _steady(judge: SessionJudge, source: str) -> bool:
     return all(judge.fails_with(source, OTHER_SEEDS))
 
 
-def _pinned(original: Original, judge: SessionJudge, program: Program, state: _State) -> Program:
+def _pinned(original: Original, judge: SessionJudge, program: Program) -> Program:
     """``program`` with seeds of its own, with which it fails whatever the harness's seeds are.
 
     Raises:
@@ -131,8 +135,6 @@ def _pinned(original: Original, judge: SessionJudge, program: Program, state: _S
     for seed in range(SEEDS_TRIED):
         text = seeded(program.source, seed)
         if all(judge.fails_with(text, OTHER_SEEDS[:1])) and _steady(judge, text):
-            state.findings.append(f"it fails with some random numbers only, so seeds ({seed}) were added at the start")
-            judge.seeds = (None, *OTHER_SEEDS[:2])
             return Program.parse(text)
     failed = judge.fails_with(program.source, range(101, 111))
     raise flaky(original.script, sum(failed), len(failed))
