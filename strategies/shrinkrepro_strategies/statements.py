@@ -252,14 +252,17 @@ def _shortens(annotation: ast.expr) -> bool:
 
 @strategy("drop-decorators", tier=Tier.MEDIUM)
 def drop_decorators(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Delete decorators, one at a time.
+    """Delete decorators, one at a time; ``@compile()`` also becomes ``@compile``.
 
     An ``autograd.Function`` keeps its ``staticmethod``: without it the class works, but is not how one is written.
     """
     for path, node in program.walk(*DEFINITIONS):
         for i, decorator in enumerate(node.decorator_list):
-            if not (ast.unparse(decorator) == "staticmethod" and _of_function(program, path)):
-                yield delete((*path, "decorator_list", i))
+            if ast.unparse(decorator) == "staticmethod" and _of_function(program, path):
+                continue
+            yield delete((*path, "decorator_list", i))
+            if isinstance(decorator, ast.Call) and not decorator.args and not decorator.keywords:
+                yield replace((*path, "decorator_list", i), decorator.func)
 
 
 def _of_function(program: Program, path: Path) -> bool:

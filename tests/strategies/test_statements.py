@@ -191,3 +191,8 @@ def test_a_function_of_autograd_keeps_its_staticmethod() -> None:
     assert candidates(statements.drop_decorators, source) == []
     other = source.replace("torch.autograd.Function", "Base")
     assert candidates(statements.drop_decorators, other) == [normal(other.replace("    @staticmethod\n", ""))]
+
+
+def test_a_decorator_without_arguments_needs_no_call() -> None:
+    found = candidates(statements.drop_decorators, "@a()\ndef f():\n    pass")
+    assert found == [normal("def f():\n    pass"), normal("@a\ndef f():\n    pass")]
