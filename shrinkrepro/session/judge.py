@@ -64,7 +64,7 @@ class SessionJudge:
         self.control: str | None = None  # a mode of the protocol, "" for none; None: not known yet what passes
         self.seeds: tuple[int | None, ...] = (None,)  # with each of which a program must fail; None: the target's
         self.counts = Counts()
-        self.also: dict[str, str] = {}
+        self._also: dict[str, AlsoFound] = {}
         self._progress = progress
         self._deadline = deadline
         self._timeout = timeout
@@ -156,8 +156,8 @@ class SessionJudge:
             self.control = ""
 
     def also_found(self) -> tuple[AlsoFound, ...]:
-        """The smallest program of every other signature, most frequent first."""
-        return tuple(AlsoFound(label, source) for label, source in self.also.items())
+        """The smallest program of every other failure, in the order in which they were met."""
+        return tuple(self._also.values())
 
     def _refusal(self, source: str) -> str:
         if self._keep is not None and not self._keep.search(source):
@@ -236,9 +236,10 @@ class SessionJudge:
         self._control_seconds = max(5.0, 2 * seconds)
 
     def _keep_slip(self, label: str, source: str) -> None:
-        known = self.also.get(label)
-        if known is None or len(source) < len(known):
-            self.also[label] = source
+        bug = label.split(", under ")[0]  # the levels above a failure make no other bug of it
+        known = self._also.get(bug)
+        if known is None or len(source) < len(known.source):
+            self._also[bug] = AlsoFound(label, source)
 
     def _check_clock(self) -> None:
         if self._deadline is not None and time.monotonic() > self._deadline:
