@@ -14,6 +14,11 @@ OBSERVE = "observe"  # run it instrumented, and send back lines and values (fact
 OBSERVE_PRIMAL = "observe-primal"  # OBSERVE and PRIMAL together
 PRIMAL = "primal"  # run it with every transform replaced by the plain function (DESIGN 4)
 PRIMAL_STRICT = "primal-strict"  # and refuse transforms without inputs and functions without a result
+CONTROL_REFERENCE = "control-reference"  # run it with every transform replaced by loops and plain autograd
+CONTROL_FORWARD = "control-forward"  # forward mode alone, by reverse mode twice
+CONTROL_VMAP = "control-vmap"  # vmap alone, by a loop
+CONTROL_COMPILE = "control-compile"  # compile alone, by the identity
+OBSERVE_REFERENCE = "observe-reference"  # OBSERVE and CONTROL_REFERENCE together
 
 OK = "ok"  # ended normally
 EXCEPTION = "exception"  # an exception reached the top (or was caught and turned into an exit)

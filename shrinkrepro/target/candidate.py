@@ -18,10 +18,15 @@ import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
 from shrinkrepro.protocol import (
+    CONTROL_COMPILE,
+    CONTROL_FORWARD,
+    CONTROL_REFERENCE,
+    CONTROL_VMAP,
     EXCEPTION,
     EXIT,
     OBSERVE,
     OBSERVE_PRIMAL,
+    OBSERVE_REFERENCE,
     OK,
     PRIMAL,
     PRIMAL_STRICT,
@@ -34,6 +39,9 @@ from shrinkrepro.target.setting import Setting
 
 WARNINGS_KEPT = 50
 
+_REFERENCES = {mode: mode for mode in (CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE)}
+_REFERENCES[OBSERVE_REFERENCE] = CONTROL_REFERENCE
+
 
 def run_program(job: Job, setting: Setting, folder: str) -> Execution:
     """Run ``job`` from a file in ``folder``; standard output and error must already lead to files."""
@@ -45,9 +53,13 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
         from shrinkrepro.target import primal
 
         primal.install(observed=job.mode == OBSERVE_PRIMAL, strict=job.mode == PRIMAL_STRICT)
+    if job.mode in _REFERENCES:
+        from shrinkrepro.target import reference
+
+        reference.install(_REFERENCES[job.mode], observed=job.mode == OBSERVE_REFERENCE)
     namespace = _main_namespace(setting, path)
     observer: Any = None
-    if job.mode in (OBSERVE, OBSERVE_PRIMAL):
+    if job.mode in (OBSERVE, OBSERVE_PRIMAL, OBSERVE_REFERENCE):
         from shrinkrepro.target import observe
 
         observer = observe.observer_of(job.source, path)

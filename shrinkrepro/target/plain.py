@@ -14,10 +14,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-TURNS = 4096  # of all loops of one run; after that a loop runs one sample and repeats its result
-
 strict = False  # refuse transforms without inputs, functions without a result, and gradients of what is no scalar
 
+turns_allowed = 4096  # of all loops of one run; after that a loop runs one sample and repeats its result
 loop_depth = 0  # how many vmap loops are running: there, a graph is used once per turn
 turns_made = 0
 
@@ -37,14 +36,17 @@ def vmap(
 
         size, flat_dims, flat_args, spec = _process_batched_inputs(in_dims, args, func)
         turns: List[Any] = []
+        random_state = torch.get_rng_state() if randomness == "same" else None
         global loop_depth, turns_made
         loop_depth += 1
         try:
             for i in range(max(1, size)):
                 turns_made += 1
-                if turns and turns_made > TURNS:
+                if turns and turns_made > turns_allowed:
                     turns.extend(turns[-1:] * (size - i))
                     break
+                if random_state is not None:
+                    torch.set_rng_state(random_state)
                 sample = [a if d is None else _sample(a, d, i, size) for a, d in zip(flat_args, flat_dims)]
                 output = func(*tree_unflatten(sample, spec), **kwargs)
                 turns.append(output if out_dims is None else _result(output))
@@ -319,8 +321,11 @@ def _stack(turns: List[Any], out_dims: Any, size: int) -> Any:
     stacked = []
     for position, dim in enumerate(dims):
         values = [_as_tensor(column[position]) for column in columns]
-        if dim is None or not all(isinstance(v, torch.Tensor) for v in values):
-            stacked.append(values[0] if dim is None else values)
+        if dim is None or all(v is None for v in values):
+            stacked.append(values[0])
+            continue
+        if not all(isinstance(v, torch.Tensor) for v in values):
+            stacked.append(values)
             continue
         whole = torch.stack(values, dim)
         stacked.append(whole.narrow(dim, 0, 0) if size == 0 else whole)

@@ -1,0 +1,117 @@
+"""Forward-mode transforms by reverse mode twice: jvp, linearize, jacfwd, and dual numbers.
+
+Decision: all of it is made of a vjp that is given, so that it can stand on plain autograd or on torch's own ``vjp``:
+the pullback is linear, and pulling back through it pushes forward.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, List, Tuple
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from shrinkrepro.target.reverse import restricted, stacked, units
+
+
+class Forward:
+    """The forward-mode transforms over one ``vjp``."""
+
+    def __init__(self, vjp: Callable[..., Any]) -> None:
+        self._vjp = vjp
+
+    def jvp(
+        self, func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+    ) -> Any:
+        """The output of ``func``, and its tangent."""
+        output, push, *aux = self._pushed(func, tuple(primals), has_aux)
+        return (output, push(*tangents), *aux)
+
+    def linearize(self, func: Callable[..., Any], *primals: Any) -> Any:
+        """The output of ``func``, and the function that pushes tangents forward."""
+        return self._pushed(func, primals, False)
+
+    def jacfwd(
+        self, func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **options: Any
+    ) -> Callable[..., Any]:
+        """The Jacobian, a column at a time."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            of_chosen, chosen = restricted(func, argnums, args, kwargs)
+            output, push, *aux = self._pushed(of_chosen, chosen, has_aux)
+            leaves, spec = tree_flatten(output)
+            inputs, input_spec = tree_flatten(chosen)
+            columns = [tree_flatten(push(*tree_unflatten(unit, input_spec)))[0] for unit in units(inputs)]
+            blocks = []
+            for position, leaf in enumerate(leaves):
+                block, start = [], 0
+                for x in inputs:
+                    part = columns[start : start + x.numel()]
+                    start += x.numel()
+                    block.append(stacked([column[position] for column in part], -1, leaf, x))
+                whole = tree_unflatten(block, input_spec)
+                blocks.append(whole[0] if isinstance(argnums, int) else whole)
+            jacobian = tree_unflatten(blocks, spec)
+            return (jacobian, aux[0]) if has_aux else jacobian
+
+        return functools.update_wrapper(run, func, updated=())
+
+    def _pushed(self, func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) -> Tuple[Any, ...]:
+        output, pullback, *aux = self._vjp(func, *primals, has_aux=has_aux)
+        _, transposed = self._vjp(pullback, tree_map(torch.zeros_like, output))
+
+        def push(*tangents: Any) -> Any:
+            return transposed(tuple(tangents))[0]
+
+        return (output, push, *aux)
+
+
+class Duals:
+    """forward_ad's dual numbers: inputs and their tangents are noted, and an output's tangent is found from them."""
+
+    def __init__(self, forward_ad: Any) -> None:
+        self._make, self._unpack, self._exit = forward_ad.make_dual, forward_ad.unpack_dual, forward_ad.exit_dual_level
+        self._result = forward_ad.UnpackedDualTensor
+        self._noted: List[Tuple[Any, Any]] = []
+
+    def make_dual(self, tensor: Any, tangent: Any, *, level: Any = None) -> Any:
+        """The tensor, noted with its tangent. Torch's own calls go on as they are."""
+        if _caller_is_torch():
+            return self._make(tensor, tangent, level=level)
+        source = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
+        with torch.enable_grad():
+            dual = source.view_as(source)
+        self._noted.append((dual, tangent))
+        return dual
+
+    def unpack_dual(self, tensor: Any, *, level: Any = None) -> Any:
+        """The tensor and its tangent, which is None when it depends on no dual number."""
+        if _caller_is_torch() or not self._noted:
+            return self._unpack(tensor, level=level)
+        if not tensor.requires_grad:
+            return self._result(tensor, None)
+        with torch.enable_grad():
+            cotangent = torch.zeros_like(tensor).requires_grad_()
+            duals = [dual for dual, _ in self._noted]
+            pulled = torch.autograd.grad(tensor, duals, cotangent, create_graph=True, allow_unused=True)
+            pairs = [(p, tangent) for p, (_, tangent) in zip(pulled, self._noted) if p is not None]
+            if not pairs:
+                return self._result(tensor, None)
+            linear = [(p, tangent) for p, tangent in pairs if p.requires_grad]
+            if not linear:
+                return self._result(tensor, torch.zeros_like(tensor))
+            [pushed] = torch.autograd.grad(
+                [p for p, _ in linear], [cotangent], [t for _, t in linear], create_graph=True, allow_unused=True
+            )
+        return self._result(tensor, torch.zeros_like(tensor) if pushed is None else pushed)
+
+    def exit_dual_level(self, *, level: Any = None) -> None:
+        """The end of the level: its dual numbers are forgotten."""
+        self._noted.clear()
+        self._exit(level=level)
+
+
+def _caller_is_torch() -> bool:
+    return str(sys._getframe(2).f_globals.get("__name__", "")).partition(".")[0] == "torch"
