@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from shrinkrepro.protocol import EXIT, LOST, OK, SIGNAL, TIMEOUT, Execution, Job, to_wire
 from shrinkrepro.target.child import HANG_SIGNAL, HARNESS_FAILED, tail
+from shrinkrepro.target.observe import read_journal
 from shrinkrepro.target.raised import place
 
 SETUP_SECONDS = 30.0  # for a child to begin its first program, or the next one
@@ -162,6 +163,7 @@ def _death(code: int, state: _State, folder: str, now: float) -> Execution:
         "stderr": tail(os.path.join(folder, "err")) + fault,
         "crash_frames": fault_frames(fault),
         "seconds": now - state.since,
+        "facts": read_journal(folder),
     }
     if state.killed:
         return Execution(status=TIMEOUT, code=int(signal.SIGKILL), **common)  # type: ignore[arg-type]

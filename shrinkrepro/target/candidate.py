@@ -63,6 +63,8 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
         from shrinkrepro.target import observe
 
         observer = observe.observer_of(job.source, path)
+        if observer is not None:
+            observer.journal = observe.open_journal(os.path.dirname(folder))
     log: List[str] = []
     start = time.monotonic()
     with warnings.catch_warnings():

@@ -1,7 +1,8 @@
 """Mode OBSERVE: runs the instrumented program and collects the facts that ``core.facts`` documents.
 
 Decision: the first value of an expression is described in full and later ones are compared with it only
-until they differ or have been equal often enough, so a loop costs counting and little more.
+until they differ or have been equal often enough, so a loop costs counting and little more. First values and lines
+are also written to a file as they come, so that a crash leaves facts behind.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import builtins
 import contextlib
 import importlib
+import json
+import os
 import sys
 import time
 import types
@@ -18,6 +21,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from shrinkrepro.target.describe import Describer, Description
 from shrinkrepro.target.instrument import LINE, VALUE, Instrumented
 
+JOURNAL = "facts"  # the file, in the child's folder
 COMPARED = 32  # evaluations of one expression that are compared with its first
 DESCRIBE_SECONDS = 5.0  # spent on descriptions in one run; after that values are only counted
 
@@ -44,6 +48,25 @@ def observer_of(source: str, path: str) -> Optional[Observer]:
     return observer
 
 
+def open_journal(folder: str) -> int:
+    """A new file in ``folder`` for what a crash would lose."""
+    return os.open(os.path.join(folder, JOURNAL), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+
+
+def read_journal(folder: str) -> Optional[Dict[str, Any]]:
+    """The facts that a program left in ``folder`` when it died, in ``core.facts``' wire form, or None."""
+    wire: Dict[str, Dict[str, Any]] = {"lines": {}, "exprs": {}}
+    try:
+        with open(os.path.join(folder, JOURNAL), encoding="utf-8") as file:
+            for text in file:
+                if text.endswith("\n"):
+                    key, entry = json.loads(text)
+                    wire["exprs" if ":" in key else "lines"][key] = entry
+    except (OSError, ValueError):
+        return None
+    return wire
+
+
 class Observer:
     """Observes one run of ``source``, which is in the file ``path``."""
 
@@ -54,6 +77,7 @@ class Observer:
         self.facts: Dict[int, _Fact] = {}
         self.lines: Dict[int, int] = {}
         self.spent = 0.0
+        self.journal = -1  # descriptor of the file for first values and lines
         self._identities: Dict[int, Tuple[Any, int]] = {}
         self._identity_count = 0
         self._busy = False
@@ -87,6 +111,16 @@ class Observer:
         fact.value = self._description(value)
         fact.identity = self._identity(value)
         fact.open = fact.value is not None
+        if fact.value is not None:
+            self.note(self._entry(number, fact), self.program.keys[number])
+
+    def note(self, entry: Any, key: str) -> None:
+        """Write a first value, or a first line, to the journal."""
+        if self.journal >= 0:
+            try:
+                os.write(self.journal, json.dumps([key, entry]).encode() + b"\n")
+            except OSError:  # the program closed what it had not opened
+                self.journal = -1
 
     def again(self, fact: _Fact, value: Any) -> None:
         """Compare a later evaluation with the first."""
@@ -103,14 +137,17 @@ class Observer:
         for number, fact in self.facts.items():
             if fact.value is None:
                 continue
-            entry = {"n": fact.count, "same": fact.same, "v": fact.value, "t": fact.order}
-            if fact.identity is not None:
-                entry["o"] = fact.identity
-            called = self.facts.get(self.program.callee.get(number, -1))
-            if called is not None and called.value is not None and called.value.get("line") is not None:
-                entry["callee"] = called.value["line"]
-            exprs[self.program.keys[number]] = entry
+            exprs[self.program.keys[number]] = self._entry(number, fact)
         return {"lines": {str(line): count for line, count in self.lines.items()}, "exprs": exprs}
+
+    def _entry(self, number: int, fact: _Fact) -> Dict[str, Any]:
+        entry = {"n": fact.count, "same": fact.same, "v": fact.value, "t": fact.order}
+        if fact.identity is not None:
+            entry["o"] = fact.identity
+        called = self.facts.get(self.program.callee.get(number, -1))
+        if called is not None and called.value is not None and called.value.get("line") is not None:
+            entry["callee"] = called.value["line"]
+        return entry
 
     def _description(self, value: Any) -> Optional[Description]:
         self._busy = True
@@ -189,6 +226,9 @@ def _recorders(observer: Observer) -> List[Any]:
     def line(number: int) -> None:
         if compiling():
             return
-        lines[number] = lines.get(number, 0) + 1
+        count = lines.get(number, 0)
+        lines[number] = count + 1
+        if not count:
+            observer.note(1, str(number))
 
     return [value, line]
