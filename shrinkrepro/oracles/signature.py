@@ -176,6 +176,14 @@ def culprit(chain: Sequence[Raised]) -> int:
     return chosen
 
 
+def program_line(execution: Execution) -> int | None:
+    """The line of the program's file at which the failure left it; None when the run does not tell."""
+    if not execution.chain:
+        return None
+    own = [frame for frame in execution.chain[culprit(execution.chain)].frames if not frame.lib]
+    return next((frame.line for frame in reversed(own) if frame.file == own[0].file), None)
+
+
 def _wraps(outer: Raised, inner: Raised) -> bool:
     if not inner.frames:
         return False  # made for the text, never raised

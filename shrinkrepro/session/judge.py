@@ -15,25 +15,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from shrinkrepro.core.comparison import owes_to_transform
 from shrinkrepro.core.facts import Facts, completed, unseen_bodies
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
+from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.protocol import (
-    LOST,
-    OBSERVE,
-    OBSERVE_PRIMAL,
-    OK,
-    PRIMAL,
-    PRIMAL_STRICT,
-    RUN,
-    SIGNAL,
-    TIMEOUT,
-    Execution,
-    Job,
-)
+from shrinkrepro.oracles.signature import MISMATCH, program_line
+from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, SIGNAL, TIMEOUT, Execution, Job
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
 from shrinkrepro.workers.pool import Pool
 
@@ -69,6 +60,7 @@ class SessionJudge:
         self._deadline = deadline
         self._timeout = timeout
         self._keep = re.compile(keep) if keep else None
+        self._owing = False  # what the original's check compares owes something to a transform
         self._verdicts: dict[bytes, Verdict] = {}
         self._alone: set[bytes] = set()  # judged in a process of their own
         self._confirmed: set[bytes] = set()  # judged with their control
@@ -113,13 +105,13 @@ class SessionJudge:
     def observe(self, program: Program) -> Facts:
         """Facts of ``program``: of its run, completed by its control run where a compiler hid what ran; else none."""
         self._check_clock()
-        wire = self._observed(program, OBSERVE)
+        wire, other = self._observed(program, OBSERVE), controls.observing(self.control)
         if wire is None:
-            wire = self._observed(program, OBSERVE_PRIMAL) if self.control else None
+            wire = self._observed(program, other) if other else None
             return Facts(program.tree, wire) if wire is not None else Facts.none()
-        bodies = unseen_bodies(program.tree, wire) if self.control else []
-        if bodies:
-            wire = completed(wire, self._observed(program, OBSERVE_PRIMAL) or {}, bodies)
+        bodies = unseen_bodies(program.tree, wire) if other else []
+        if other and bodies:
+            wire = completed(wire, self._observed(program, other) or {}, bodies)
         return Facts(program.tree, wire)
 
     def _observed(self, program: Program, mode: str) -> dict[str, Any] | None:
@@ -127,11 +119,17 @@ class SessionJudge:
         [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
         if execution.status == LOST:
             return None
-        same = execution.status == OK if mode == OBSERVE_PRIMAL else self._same(execution, program.source)
+        same = self._same(execution, program.source) if mode == OBSERVE else execution.status == OK
         return execution.facts if same else None
 
     def _same(self, execution: Execution, source: str) -> bool:
-        return self.oracle.judge(execution, source).interesting
+        return self._judged(execution, source).interesting
+
+    def _judged(self, execution: Execution, source: str) -> Verdict:
+        verdict = self.oracle.judge(execution, source)
+        if self._owing and verdict.interesting and not _owing(execution, source):
+            return Verdict(Outcome.SLIPPED, "", "what is compared no longer owes anything to a transform")
+        return verdict
 
     def adopt(self, program: Program) -> None:
         """Called for each accepted program: settles the control while it is open, and the time limits."""
@@ -145,14 +143,19 @@ class SessionJudge:
         return [self._same(run, source) for run in runs]
 
     def settle_control(self, source: str) -> None:
-        """Find out which control ``source`` passes, the stricter one first; leave it open when it took too long."""
+        """Find out which control ``source`` passes, the strictest one first; leave it open when they took too long."""
+        kind = self.oracle.signature.kind
+        modes = controls.modes_for(kind)
         limit = self._limit(self._control_seconds)
-        strict, lenient = self._run([Job(source, mode, limit, alone=True) for mode in (PRIMAL_STRICT, PRIMAL)])
-        passed = next((run for run in (strict, lenient) if run.status == OK), None)
-        if passed is not None:
-            self.control = PRIMAL_STRICT if passed is strict else PRIMAL
-            self._control_seconds = passed.seconds
-        elif lenient.status not in (TIMEOUT, LOST):
+        runs = self._run([Job(source, mode, limit, alone=True) for mode in modes])
+        if kind == MISMATCH:
+            [failing] = self._run([Job(source, RUN, limit, alone=True)])
+            self._owing = _owing(failing, source)
+        for mode, run in zip(modes, runs):
+            if run.status == OK:
+                self.control, self._control_seconds = mode, run.seconds
+                return
+        if not any(run.status in (TIMEOUT, LOST) for run in runs):
             self.control = ""
 
     def also_found(self) -> tuple[AlsoFound, ...]:
@@ -187,7 +190,7 @@ class SessionJudge:
 
     def _query(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
         executions = self._run([Job(source, RUN, self._limit(), alone) for source in sources])
-        verdicts = [self.oracle.judge(execution, source) for source, execution in zip(sources, executions)]
+        verdicts = [self._judged(execution, source) for source, execution in zip(sources, executions)]
         for source, execution, verdict in zip(sources, executions, verdicts):
             if alone:
                 self._alone.add(_digest(source))
@@ -206,7 +209,7 @@ class SessionJudge:
         executions = self._run(jobs)
         verdict = Verdict(Outcome.INTERESTING)
         for execution in executions[: len(seeds)]:
-            judged = self.oracle.judge(execution, source)
+            judged = self._judged(execution, source)
             if not judged.interesting:
                 return judged if judged.outcome is not Outcome.PASSED or len(seeds) == 1 else Verdict(Outcome.FLAKY)
             verdict = judged
@@ -253,6 +256,12 @@ def _controlled(execution: Execution, verdict: Verdict) -> Verdict:
         return Verdict(Outcome.UNRESOLVED, reason="the control did not end")
     what = execution.chain[-1].type if execution.chain else f"{'signal' if execution.status == SIGNAL else 'exit'}"
     return Verdict(Outcome.SLIPPED, "", f"fails without the transforms too: {what}")
+
+
+def _owing(execution: Execution, source: str) -> bool:
+    """Whether the check that failed owes something to a transform; what cannot be told counts as owing."""
+    line = program_line(execution)
+    return line is None or owes_to_transform(source, line)
 
 
 def _digest(source: str) -> bytes:

@@ -17,6 +17,7 @@ from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
 from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import TargetError
+from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import RUN, Execution, Job
@@ -115,8 +116,10 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     progress.step("normal form", program.source, program.tokens)
     judge.settle_control(program.source)
     if judge.control == "":
-        state.findings.append("it also fails with every transform replaced by the plain function: look there first")
+        state.findings.append(controls.fails_all(judge.oracle.signature.kind))
         progress.note(state.findings[-1])
+    elif judge.control:
+        progress.note(f"control: the script {controls.passes(judge.control)}")
     state.steps.append(("normal form", program.source))
     return program
 

@@ -1,0 +1,124 @@
+"""What a failed check compares: does it still owe anything to a transform?
+
+Decision: dependence is followed by name alone, through every assignment, call, attribute and definition of that name,
+and so errs on the side of the candidate. What is refused compares values that no transform can have touched.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+TRANSFORMS = frozenset(
+    {"vmap", "grad", "grad_and_value", "vjp", "jvp", "linearize", "jacrev", "jacfwd", "hessian", "jacobian", "vhp",
+     "hvp", "functionalize", "compile", "optimize", "chunk_vmap", "make_dual", "unpack_dual",
+     "backward", "dual_level"}
+)  # fmt: skip
+
+
+def owes_to_transform(source: str, line: int) -> bool:
+    """Whether what the statement at ``line`` needs names a transform, in itself or in what its names stand for."""
+    tree = ast.parse(source)
+    meanings = _meanings(tree)
+    waiting = _failing_parts(tree, line)
+    seen: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if _names_transform(node, meanings):
+            return True
+        for name in _names(node) - seen:
+            seen.add(name)
+            waiting.extend(meanings[name])
+    return False
+
+
+def _failing_parts(tree: ast.Module, line: int) -> list[ast.AST]:
+    """The innermost statement that covers the line, and the conditions that it stands under."""
+    covering = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    covering.sort(key=lambda node: (node.end_lineno or node.lineno) - node.lineno)
+    conditions = [node.test for node in covering[1:] if isinstance(node, ast.If | ast.While)]
+    return [*covering[:1], *conditions]
+
+
+def _names_transform(node: ast.AST, meanings: defaultdict[str, list[ast.AST]]) -> bool:
+    """Whether a transform's name stands in ``node``; a variable of the program's with such a name is none."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and part.attr in TRANSFORMS:
+            return True
+        if isinstance(part, ast.alias) and part.name in TRANSFORMS:
+            return True
+        if isinstance(part, ast.Name) and part.id in TRANSFORMS and part.id not in meanings:
+            return True
+    return False
+
+
+def _names(node: ast.AST) -> set[str]:
+    """All names and attributes in ``node``."""
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
+
+
+def _meanings(tree: ast.Module) -> defaultdict[str, list[ast.AST]]:
+    """What each name stands for or takes values from: assigned values, definitions, arguments, loops' iterables."""
+    meanings: defaultdict[str, list[ast.AST]] = defaultdict(list)
+    modules: set[str] = set()
+
+    def bind(target: ast.AST, *values: ast.AST | None) -> None:
+        for name in _names(target):
+            meanings[name].extend(value for value in values if value is not None)
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                bind(target, node.value)
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+            bind(node.target, node.value)
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            bind(node.target, node.iter)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            bind(node.optional_vars, node.context_expr)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                modules.add(name)
+                meanings[name].append(alias)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            meanings[node.name].append(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            _bind_parameters(node, tree, meanings)
+    for node in ast.walk(tree):
+        method = node.func if isinstance(node, ast.Call) else None  # results.append(value)
+        if isinstance(method, ast.Attribute) and not _names(method.value) & modules:
+            bind(method.value, node)
+    return meanings
+
+
+def _bind_parameters(
+    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+    tree: ast.Module,
+    meanings: defaultdict[str, list[ast.AST]],
+) -> None:
+    """A parameter takes its values from the calls of its function; where these have no name, from any call."""
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    parameters += [part for part in (arguments.vararg, arguments.kwarg) if part is not None]
+    calls: list[ast.AST] = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and (isinstance(function, ast.Lambda) or function.name in _names(node.func) or function.name in _passed(node))
+    ]
+    for parameter in parameters:
+        meanings[parameter.arg].extend(calls)
+
+
+def _passed(call: ast.Call) -> set[str]:
+    """The names handed on in a call: a function among them may be called with anything there."""
+    return set().union(*(_names(part) for part in [*call.args, *(k.value for k in call.keywords)]), set())
