@@ -161,7 +161,8 @@ def keep_graph(original: Callable[..., Any], position: int) -> Callable[..., Any
     """``torch.autograd.grad`` or ``backward`` that keeps the graph inside a loop, where vmap used it once."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        if loop_depth and len(args) <= position and kwargs.get("retain_graph") is None:
+        looped = loop_depth or kwargs.get("is_grads_batched")
+        if looped and len(args) <= position and kwargs.get("retain_graph") is None:
             kwargs["retain_graph"] = True
         return original(*args, **kwargs)
 

@@ -1,0 +1,50 @@
+"""What a failed check owes to a transform, by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkrepro.core.comparison import owes_to_transform
+
+OWING = [
+    "torch.testing.assert_close(torch.vmap(f)(x), y)",
+    "got = torch.func.grad(f)(x)\nassert got == 0",
+    "from torch.func import jvp as push\n_, t = push(f, (x,), (x,))\nassert torch.allclose(t, x)",
+    "results = {}\nresults['a'] = torch.compile(f)(x)\nassert (results['a'] - y).abs().max() < 1",
+    "results = []\nresults.append(torch.func.hessian(f)(x))\nassert results[0].sum() == 0",
+    "for h in [torch.func.jacrev(f)]:\n    assert h(x) == y",
+    "def helper(x):\n    return torch.vmap(f)(x)\nassert helper(x) == y",
+    "def same(a, b):\n    assert torch.allclose(a, b)\nz = torch.vmap(f)(x)\nsame(z, y)",
+    "class Net:\n    def run(self, x):\n        return torch.vmap(f)(x)\nassert Net().run(x) == y",
+    "class Net:\n    def __init__(self):\n        self.out = torch.vmap(f)(x)\nnet = Net()\nassert net.out == y",
+    "x.sum().backward()\nassert x.grad == 1",
+    "(grad,) = torch.autograd.grad(x.sum(), x)\nassert grad == 1",
+    "z = torch.vmap(f)(x)\nif not torch.allclose(z, y):\n    raise AssertionError('differ')",
+]
+NOT_OWING = [
+    "assert 0",
+    "assert torch.zeros(1)",
+    "torch.testing.assert_close(torch.ones(1), torch.zeros(1))",
+    "torch.vmap(f)(x)\nassert torch.zeros(1)",
+    "a = torch.vmap(f)(x)\nb = torch.ones(1)\nassert torch.allclose(b, 2 * b)",
+    "grad = torch.ones(1)\nassert torch.allclose(grad, 2 * grad)",
+    "def helper(x):\n    return x\ntorch.vmap(f)(x)\nassert helper(x) == y",
+]
+START = "import torch\n\nx = torch.ones(2)\ny = torch.zeros(2)\nf = torch.sin\n"
+
+
+def line_of_check(source: str) -> int:
+    lines = source.splitlines()
+    return max(n for n, line in enumerate(lines, 1) if "assert" in line.lower())
+
+
+@pytest.mark.parametrize("text", OWING)
+def test_owes(text: str) -> None:
+    source = START + text
+    assert owes_to_transform(source, line_of_check(source))
+
+
+@pytest.mark.parametrize("text", NOT_OWING)
+def test_owes_nothing(text: str) -> None:
+    source = START + text
+    assert not owes_to_transform(source, line_of_check(source))

@@ -1,0 +1,208 @@
+"""The reference transforms against torch's own, in float64: values, shapes, structures, and what keeps a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.torch
+
+torch = pytest.importorskip("torch")
+real = pytest.importorskip("torch.func")
+
+from shrinkrepro.target import plain, reverse  # noqa: E402
+from shrinkrepro.target.forward import Forward  # noqa: E402
+
+F64 = torch.float64
+ours = Forward(reverse.vjp)
+over_torch = Forward(real.vjp)
+
+# Maps from a tensor of any shape with two dimensions or fewer to one of the same shape.
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "sin": torch.sin,
+    "exp": lambda x: torch.exp(0.3 * x),
+    "square": lambda x: x * x,
+    "scale": lambda x: 1.5 * x - 0.25,
+    "centre": lambda x: x - x.mean(),
+    "weigh": lambda x: x * torch.tanh(x).sum(),
+    "flip": lambda x: x.flip(-1) if x.dim() else x,
+    "first": lambda x: x * x.reshape(-1)[0],
+    "matmul": lambda x: x @ (x.mT @ x) if x.dim() == 2 else x,
+    "cumsum": lambda x: x.cumsum(-1) if x.dim() else x,
+    "detached": lambda x: x * x.detach().cos(),
+    "where": lambda x: torch.where(x > 0, x, 0.5 * x * x),
+}
+steps = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=3)
+shapes = st.sampled_from([(), (1,), (3,), (2, 3), (2, 1)])
+seeds = st.integers(0, 1000)
+
+
+def function(names: list[str]) -> Callable[[Any], Any]:
+    def run(x: Any) -> Any:
+        for name in names:
+            x = STEPS[name](x)
+        return x
+
+    return run
+
+
+def scalar(names: list[str]) -> Callable[[Any], Any]:
+    return lambda x: function(names)(x).sin().sum()
+
+
+def sample(seed: int, *shape: int) -> Any:
+    return torch.randn(shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def assert_same(got: Any, want: Any) -> None:
+    torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
+    for a, b in zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(want)):
+        assert a.requires_grad == b.requires_grad
+
+
+@settings(max_examples=60)
+@given(steps, shapes, seeds)
+def test_one_transform(names: list[str], shape: tuple[int, ...], seed: int) -> None:
+    f, g = function(names), scalar(names)
+    x, t = sample(seed, *shape), sample(seed + 1, *shape)
+    assert_same(reverse.grad(g)(x), real.grad(g)(x))
+    assert_same(reverse.grad_and_value(g)(x), real.grad_and_value(g)(x))
+    assert_same(reverse.jacrev(f)(x), real.jacrev(f)(x))
+    for forward in (ours, over_torch):
+        assert_same(forward.jvp(f, (x,), (t,)), real.jvp(f, (x,), (t,)))
+        assert_same(forward.jacfwd(f)(x), real.jacfwd(f)(x))
+        assert_same(forward.linearize(f, x)[1](t), real.jvp(f, (x,), (t,))[1])
+    output, pull = reverse.vjp(f, x)
+    expected, expected_pull = real.vjp(f, x)
+    assert_same((output, pull(t)), (expected, expected_pull(t)))
+
+
+# What a transform makes of a function from a tensor to one of its shape, again as such a function.
+NESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda kit, f: kit["grad"](lambda x: f(x).sin().sum()),
+    "jvp": lambda kit, f: lambda x: kit["jvp"](f, (x,), (x.cos(),))[1],
+    "vjp": lambda kit, f: lambda x: kit["vjp"](f, x)[1](x.cos())[0],
+    "jacrev": lambda kit, f: lambda x: kit["jacrev"](f)(x).sum(tuple(range(x.dim()))),
+    "jacfwd": lambda kit, f: lambda x: kit["jacfwd"](f)(x).sum(tuple(range(x.dim()))),
+    "vmap": lambda kit, f: lambda x: kit["vmap"](f, x.dim() - 1, x.dim() - 1)(x) if x.dim() else f(x),
+}
+REAL = {name: getattr(real, name) for name in ("grad", "jvp", "vjp", "jacrev", "jacfwd", "vmap")}
+OURS = {"grad": reverse.grad, "vjp": reverse.vjp, "jacrev": reverse.jacrev, "vmap": plain.vmap,
+        "jvp": ours.jvp, "jacfwd": ours.jacfwd}  # fmt: skip
+ONE_KIND = [
+    OURS,
+    {**REAL, "vmap": plain.vmap},
+    {**REAL, "jvp": over_torch.jvp, "jacfwd": over_torch.jacfwd},
+]
+
+
+@settings(max_examples=80)
+@given(steps, st.lists(st.sampled_from(sorted(NESTS)), min_size=2, max_size=3), shapes, seeds)
+@example(["exp"], ["jvp", "jvp", "jvp"], (3,), 0)
+@example(["weigh"], ["grad", "vmap", "jacfwd"], (2, 3), 0)
+def test_nested_transforms(names: list[str], nest: list[str], shape: tuple[int, ...], seed: int) -> None:
+    def nested(kit: Any) -> Any:
+        f: Any = function(names)
+        for name in nest:
+            f = NESTS[name](kit, f)
+        return f(sample(seed, *shape))
+
+    want = nested(REAL)
+    for kit in ONE_KIND:
+        assert_same(nested(kit), want)
+
+
+@settings(max_examples=80)
+@given(
+    steps,
+    st.tuples(st.sampled_from([None, 0, 1, -1]), st.sampled_from([0, 1, 2, -1])),
+    st.sampled_from([0, 1, -1]),
+    st.sampled_from([None, 1, 2]),
+    seeds,
+)
+def test_vmap_dims(names: list[str], dims: tuple[int | None, int], out: int, chunk: int | None, seed: int) -> None:
+    f = function(names)
+    x, y = sample(seed, 3, 3), sample(seed + 1, 3, 3, 3)
+
+    def run(vmap: Any) -> Any:
+        tree = vmap(
+            lambda pair, k: {"sum": pair["a"].sum() + f(pair["b"]), "b": (f(pair["b"]), k)},
+            in_dims=({"a": dims[0], "b": dims[1]}, None),
+            out_dims={"sum": out, "b": (out, 0)},
+            chunk_size=chunk,
+        )
+        return tree({"a": x, "b": y}, torch.tensor(2.0, dtype=F64))
+
+    assert_same(run(plain.vmap), run(real.vmap))
+
+
+@given(st.sampled_from([0, 1, -1, (0,), (1, 0), (0, 1)]), seeds)
+@settings(max_examples=20)
+def test_argnums_trees_and_aux(argnums: Any, seed: int) -> None:
+    tree = {"w": sample(seed, 2, 3), "b": [sample(seed + 1, 2)]}
+    x = sample(seed + 2, 3)
+
+    def loss(params: Any, x: Any, *, scale: float) -> Any:
+        y = params["w"] @ x + params["b"][0]
+        return (y * y.sin()).sum() * scale, {"y": y}
+
+    def outputs(params: Any, x: Any) -> Any:
+        y = params["w"] @ x + params["b"][0]
+        return {"y": y.exp(), "s": (y.sum(),)}
+
+    assert_same(
+        reverse.grad(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
+        real.grad(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
+    )
+    assert_same(
+        reverse.grad_and_value(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
+        real.grad_and_value(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
+    )
+    assert_same(reverse.jacrev(outputs, argnums=argnums)(tree, x), real.jacrev(outputs, argnums=argnums)(tree, x))
+    if argnums != -1:  # there torch's own jacfwd is zero (2.13: it compares the number with the positions)
+        assert_same(ours.jacfwd(outputs, argnums=argnums)(tree, x), real.jacfwd(outputs, argnums=argnums)(tree, x))
+    assert_same(
+        ours.jvp(lambda p, x: (outputs(p, x), x), (tree, x), (tree, x), has_aux=True),
+        real.jvp(lambda p, x: (outputs(p, x), x), (tree, x), (tree, x), has_aux=True),
+    )
+
+
+@pytest.mark.parametrize("name", ["grad", "vjp", "jvp", "jacrev", "jacfwd"])
+def test_graphs_that_lead_to_a_parameter_are_kept(name: str) -> None:
+    weight = sample(3, 3).requires_grad_()
+    x = sample(4, 3)
+
+    def through(kit: Any) -> Any:
+        value = NESTS[name](kit, lambda x: (weight * x).sin())(x)
+        (gradient,) = torch.autograd.grad(value.sum(), weight)
+        return value.detach(), gradient
+
+    assert_same(through(OURS), through(REAL))
+    with torch.no_grad():
+        assert_same(NESTS[name](OURS, torch.sin)(x), NESTS[name](REAL, torch.sin)(x))
+        assert not NESTS[name](OURS, lambda x: weight * x.sin())(x).requires_grad
+
+
+def test_random_numbers_of_a_loop() -> None:
+    def noisy(x: Any) -> Any:
+        return x + torch.randn(2)
+
+    same = plain.vmap(noisy, randomness="same")(torch.zeros(3, 2))
+    different = plain.vmap(noisy, randomness="different")(torch.zeros(3, 2))
+    assert torch.equal(same[0], same[2])
+    assert not torch.equal(different[0], different[2])
+
+
+def test_complex_numbers() -> None:
+    z, t = torch.complex(sample(1, 3), sample(2, 3)), torch.complex(sample(3, 3), sample(4, 3))
+
+    def f(z: Any) -> Any:
+        return z * z.conj().sin() + z.abs()
+
+    assert_same(ours.jvp(f, (z,), (t,)), real.jvp(f, (z,), (t,)))
+    assert_same(reverse.vjp(f, z)[1](t), real.vjp(f, z)[1](t))
+    assert_same(reverse.grad(lambda z: f(z).abs().sum())(z), real.grad(lambda z: f(z).abs().sum())(z))
