@@ -261,7 +261,7 @@ def _pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> 
     """``text`` with seeds with which it fails, as ``oracle`` has it or at all, whatever the harness's seeds are."""
     for seed in range(SEEDS_TRIED):
         new = seeded(text, seed)
-        runs = pool.run([Job(new, RUN, limit, alone=True, seed=other) for other in range(11, 15)])
+        runs = pool.run([Job(new, RUN, limit, alone=True, seed=other) for other in range(11, 19)])
         if all(oracle.judge(r, new).interesting if oracle else Oracle.of(r) is not None for r in runs):
             return new
     return None

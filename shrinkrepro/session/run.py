@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +20,7 @@ from shrinkrepro.errors import TargetError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.oracles.signature import CRASH
 from shrinkrepro.protocol import RUN, Execution, Job
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
@@ -62,6 +63,8 @@ def run(request: Request, progress: Progress) -> Reduction:
     with pool:
         judge = SessionJudge(pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep)
         program = _start(original, judge, state, progress)
+        if oracle.signature.kind == CRASH or isinstance(oracle, Faces):
+            judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original)
         progress.phase("reducing")
         _reduce(program, judge, state, progress)
         progress.phase("confirming")
@@ -124,6 +127,12 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     return program
 
 
+def _fresh_check(target: Target, oracle: Oracle | Faces, request: Request, original: Original) -> Callable[[str], bool]:
+    """What a crash needs: a server's memory is not laid out like that of an interpreter of its own."""
+    limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
+    return lambda source: oracle.judge(run_fresh(target, source, limit), source).interesting
+
+
 def _steady(judge: SessionJudge, source: str) -> bool:
     """Whether ``source`` fails the same with other random numbers."""
     return all(judge.fails_with(source, OTHER_SEEDS))
@@ -137,7 +146,7 @@ def _pinned(original: Original, judge: SessionJudge, program: Program) -> Progra
     """
     for seed in range(SEEDS_TRIED):
         text = seeded(program.source, seed)
-        if all(judge.fails_with(text, OTHER_SEEDS[:1])) and _steady(judge, text):
+        if all(judge.fails_with(text, range(11, 19))):
             return Program.parse(text)
     failed = judge.fails_with(program.source, range(101, 111))
     raise flaky(original.script, sum(failed), len(failed))

@@ -33,10 +33,13 @@ def _groups(found: list[tuple[Path, T]]) -> dict[T, list[Path]]:
     return groups
 
 
+_LARGE = 1 << 20  # a number above is a limit or an address: half of it reads no better
+
+
 def plainer_integers(value: int) -> list[str]:
     """Integers that are plainer than ``value``, the best first."""
     choices = [1, 0, 2] if value > 2 else [0, 1]
-    if value > 8:
+    if 8 < value < _LARGE:
         choices += [3, value // 2]
     return [str(choice) for choice in dict.fromkeys(choices) if abs(choice) < abs(value)]
 

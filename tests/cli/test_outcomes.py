@@ -45,11 +45,19 @@ def scale(x, factor):
     \"\"\"Scale x.\"\"\"
     return x * factor
 """
-# one run in three, by numbers that nobody seeded
+# one run in three, by numbers that nobody can seed
 FLAKY = """\
-import torch
-if torch.rand(()) < 1 / 3:
+import os, torch
+if os.urandom(1)[0] < 256 / 3:
     torch.ones(2) @ torch.ones(3)
+"""
+# by numbers that can be seeded
+UNSEEDED = """\
+import torch
+from torch.func import vmap
+x = torch.rand(3)
+if x.sum() < 1.2:
+    vmap(float)(x)
 """
 
 
@@ -162,6 +170,14 @@ def test_a_script_that_fails_one_time_in_three(folder: Path) -> None:
     (folder / "script.py").write_text(FLAKY)
     says_one_error(shrinkrepro("reduce", "script.py", cwd=folder), 4, "script.py", "only sometimes")
     assert not (folder / "script_reduced.py").exists()
+
+
+def test_a_script_that_needs_its_random_numbers(folder: Path) -> None:
+    (folder / "script.py").write_text(UNSEEDED)
+    done = shrinkrepro("reduce", "script.py", cwd=folder)
+    assert done.code == 0, done.err
+    assert "some random numbers only" in done.out + done.err
+    assert (folder / "script_reduced.py").read_text() == "import torch\n\ntorch.vmap(float)(torch.zeros(1))\n"
 
 
 def test_a_target_without_torch(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
