@@ -18,6 +18,7 @@ CONTROL_REFERENCE = "control-reference"  # run it with every transform replaced 
 CONTROL_FORWARD = "control-forward"  # forward mode alone, by reverse mode twice
 CONTROL_VMAP = "control-vmap"  # vmap alone, by a loop
 CONTROL_COMPILE = "control-compile"  # compile alone, by the identity
+CONTROL_DIFFERENCES = "control-differences"  # every transform, derivatives by finite differences
 OBSERVE_REFERENCE = "observe-reference"  # OBSERVE and CONTROL_REFERENCE together
 
 OK = "ok"  # ended normally
@@ -78,6 +79,7 @@ class Execution:
     crash_frames: tuple[str, ...] = ()
     seconds: float = 0.0
     facts: Optional[dict[str, Any]] = None
+    drew: bool = False  # took numbers from torch's random generator
     detail: str = ""  # for LOST: what went wrong; else empty
 
 

@@ -15,6 +15,7 @@ _REFERENCE = (
     protocol.CONTROL_FORWARD,
     protocol.CONTROL_VMAP,
     protocol.CONTROL_COMPILE,
+    protocol.CONTROL_DIFFERENCES,  # replaces all as well, but is last: rounding and kinks can make it fail
 )
 _WORDS = {
     protocol.PRIMAL_STRICT: "passes when every transform is replaced by the plain function",
@@ -23,6 +24,7 @@ _WORDS = {
     protocol.CONTROL_FORWARD: "passes when forward mode alone is replaced by reverse mode",
     protocol.CONTROL_VMAP: "passes when vmap alone is replaced by a loop",
     protocol.CONTROL_COMPILE: "passes when nothing is compiled",
+    protocol.CONTROL_DIFFERENCES: "passes when transforms are replaced by loops and finite differences",
 }
 
 
@@ -40,7 +42,7 @@ def fails_all(kind: str) -> str:
     """What it means that the original passes none, in words."""
     if kind == MISMATCH:
         return (
-            "its check also fails with loops for vmap, plain autograd for derivatives and no compiler: "
+            "its check also fails with loops for vmap, plain autograd or finite differences, and no compiler: "
             "look at what it compares with first"
         )
     return "it also fails with every transform replaced by the plain function: look there first"

@@ -11,7 +11,7 @@ import hashlib
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +54,7 @@ class SessionJudge:
         self.oracle = oracle
         self.control: str | None = None  # a mode of the protocol, "" for none; None: not known yet what passes
         self.seeds: tuple[int | None, ...] = (None,)  # with each of which a program must fail; None: the target's
+        self.fresh: Callable[[str], bool] | None = None  # asked before a program is adopted, where servers may mislead
         self.counts = Counts()
         self._also: dict[str, AlsoFound] = {}
         self._progress = progress
@@ -181,6 +182,8 @@ class SessionJudge:
         verdict = Verdict(Outcome.INVALID, reason=self._refusal(source))
         if not verdict.reason:
             verdict = self._query_alone(source, run=known is None or key not in self._alone)
+        if verdict.interesting and self.fresh is not None and not self.fresh(source):
+            verdict = Verdict(Outcome.UNRESOLVED, reason="a fresh interpreter does not show it")
         self._verdicts[key] = verdict
         self._confirmed.add(key)
         if not verdict.interesting:
@@ -215,12 +218,18 @@ class SessionJudge:
             verdict = judged
         if self.control and verdict.interesting:
             verdict = _controlled(executions[-1], verdict)
+        if verdict.interesting and run and executions[0].drew and len(seeds) == 1 and self._numbers_matter(source):
+            verdict = verdict if all(self.fails_with(source, _seeds_of(source))) else Verdict(Outcome.FLAKY)
         if verdict.interesting:
             if run:
                 self._seconds = executions[0].seconds
             if self.control:
                 self._control_seconds = executions[-1].seconds
         return verdict
+
+    def _numbers_matter(self, source: str) -> bool:
+        """Whether a failure hangs on values, and those on the harness's seed alone."""
+        return self.oracle.signature.kind == MISMATCH and "seed(" not in source
 
     def _run(self, jobs: Sequence[Job]) -> list[Execution]:
         if not jobs:
@@ -262,6 +271,12 @@ def _owing(execution: Execution, source: str) -> bool:
     """Whether the check that failed owes something to a transform; what cannot be told counts as owing."""
     line = program_line(execution)
     return line is None or owes_to_transform(source, line)
+
+
+def _seeds_of(source: str) -> tuple[int, int]:
+    """Two seeds that differ from program to program, so that luck with some does not last."""
+    digest = _digest(source)
+    return int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:4], "big")
 
 
 def _digest(source: str) -> bytes:

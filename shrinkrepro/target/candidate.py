@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from shrinkrepro.protocol import (
     CONTROL_COMPILE,
+    CONTROL_DIFFERENCES,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
     CONTROL_VMAP,
@@ -39,8 +40,8 @@ from shrinkrepro.target.setting import Setting
 
 WARNINGS_KEPT = 50
 
-_REFERENCES = {mode: mode for mode in (CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE)}
-_REFERENCES[OBSERVE_REFERENCE] = CONTROL_REFERENCE
+_CONTROLS = (CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE, CONTROL_DIFFERENCES)
+_REFERENCES = {**{mode: mode for mode in _CONTROLS}, OBSERVE_REFERENCE: CONTROL_REFERENCE}
 
 
 def run_program(job: Job, setting: Setting, folder: str) -> Execution:
@@ -66,6 +67,7 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
         if observer is not None:
             observer.journal = observe.open_journal(os.path.dirname(folder))
     log: List[str] = []
+    generator = _generator_state()
     start = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -80,6 +82,7 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
         warnings=tuple(log),
         seconds=seconds,
         facts=observer.wire() if observer is not None else None,
+        drew=_generator_state() != generator,
     )
 
 
@@ -115,6 +118,15 @@ def _prepare(setting: Setting, path: str) -> None:
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed(setting.seed % 2**32)
+
+
+def _generator_state() -> Any:
+    """The state of torch's generator, in a form that compares."""
+    torch = sys.modules.get("torch")
+    try:
+        return None if torch is None else torch.default_generator.get_state().tolist()
+    except Exception:  # the program may have left a mode behind in which a tensor has no values
+        return "unknown"
 
 
 def _stream(descriptor: int) -> io.TextIOWrapper:

@@ -1,7 +1,7 @@
 """Forward-mode transforms by reverse mode twice: jvp, linearize, jacfwd, and dual numbers.
 
-Decision: all of it is made of a vjp that is given, so that it can stand on plain autograd or on torch's own ``vjp``:
-the pullback is linear, and pulling back through it pushes forward.
+Decision: all of it is made of one function that pushes tangents forward. Over a vjp, plain autograd's or torch's own,
+that is to pull back through the pullback, which is linear.
 """
 
 from __future__ import annotations
@@ -15,12 +15,29 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from shrinkrepro.target.reverse import restricted, stacked, units
 
+Pushed = Callable[[Callable[..., Any], Tuple[Any, ...], bool], Tuple[Any, ...]]  # output, push of tangents, any aux
+
+
+def twice(vjp: Callable[..., Any]) -> Pushed:
+    """Forward mode over a vjp."""
+
+    def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) -> Tuple[Any, ...]:
+        output, pullback, *aux = vjp(func, *primals, has_aux=has_aux)
+        _, transposed = vjp(pullback, tree_map(torch.zeros_like, output))
+
+        def push(*tangents: Any) -> Any:
+            return transposed(tuple(tangents))[0]
+
+        return (output, push, *aux)
+
+    return pushed
+
 
 class Forward:
-    """The forward-mode transforms over one ``vjp``."""
+    """The forward-mode transforms over one way to push tangents."""
 
-    def __init__(self, vjp: Callable[..., Any]) -> None:
-        self._vjp = vjp
+    def __init__(self, pushed: Pushed) -> None:
+        self._pushed = pushed
 
     def jvp(
         self, func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
@@ -57,15 +74,6 @@ class Forward:
             return (jacobian, aux[0]) if has_aux else jacobian
 
         return functools.update_wrapper(run, func, updated=())
-
-    def _pushed(self, func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) -> Tuple[Any, ...]:
-        output, pullback, *aux = self._vjp(func, *primals, has_aux=has_aux)
-        _, transposed = self._vjp(pullback, tree_map(torch.zeros_like, output))
-
-        def push(*tangents: Any) -> Any:
-            return transposed(tuple(tangents))[0]
-
-        return (output, push, *aux)
 
 
 class Duals:

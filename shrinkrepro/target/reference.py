@@ -10,10 +10,16 @@ import functools
 import sys
 from typing import Any, Callable, List
 
-from shrinkrepro.protocol import CONTROL_COMPILE, CONTROL_FORWARD, CONTROL_REFERENCE, CONTROL_VMAP
-from shrinkrepro.target import eager, plain, reverse
+from shrinkrepro.protocol import (
+    CONTROL_COMPILE,
+    CONTROL_DIFFERENCES,
+    CONTROL_FORWARD,
+    CONTROL_REFERENCE,
+    CONTROL_VMAP,
+)
+from shrinkrepro.target import differences, eager, plain, reverse
 from shrinkrepro.target.exchange import Entry, compiler, everywhere, exchange, without_module_compile
-from shrinkrepro.target.forward import Duals, Forward
+from shrinkrepro.target.forward import Duals, Forward, Pushed, twice
 from shrinkrepro.target.without_backward import apply_forward
 
 
@@ -22,18 +28,21 @@ def install(mode: str, observed: bool = False) -> None:
     operators too."""
     import torch
 
+    everything = mode in (CONTROL_REFERENCE, CONTROL_DIFFERENCES)
     entries: List[Entry] = []
-    if mode in (CONTROL_REFERENCE, CONTROL_COMPILE):
+    if everything or mode == CONTROL_COMPILE:
         entries += compiler(plain.compile)
         without_module_compile()
-    if mode in (CONTROL_REFERENCE, CONTROL_VMAP):
+    if everything or mode == CONTROL_VMAP:
         plain.turns_allowed = sys.maxsize
         entries += _vmap(torch)
-    if mode in (CONTROL_REFERENCE, CONTROL_FORWARD):
-        entries += _forward(torch, reverse.vjp if mode == CONTROL_REFERENCE else torch.func.vjp)
+    if mode == CONTROL_DIFFERENCES:
+        entries += _reverse(differences.vjp) + _forward(torch, differences.pushed)
     if mode == CONTROL_REFERENCE:
-        entries += _reverse()
+        entries += _reverse(reverse.vjp) + _forward(torch, twice(reverse.vjp))
         torch.autograd.Function.apply = apply_forward(torch.autograd.Function.__dict__["apply"])
+    if mode == CONTROL_FORWARD:
+        entries += _forward(torch, twice(torch.func.vjp))
     exchange(entries)
     if observed:
         exchange(eager.STAND_INS, load=True)
@@ -50,8 +59,8 @@ def _vmap(torch: Any) -> List[Entry]:
     ]
 
 
-def _forward(torch: Any, vjp: Callable[..., Any]) -> List[Entry]:
-    forward, duals = Forward(vjp), Duals(torch.autograd.forward_ad)
+def _forward(torch: Any, pushed: Pushed) -> List[Entry]:
+    forward, duals = Forward(pushed), Duals(torch.autograd.forward_ad)
     return [
         *everywhere({"jvp": forward.jvp, "linearize": forward.linearize, "jacfwd": forward.jacfwd}),
         *[("torch.autograd.forward_ad", name, getattr(duals, name)) for name in _DUALS],
@@ -59,11 +68,9 @@ def _forward(torch: Any, vjp: Callable[..., Any]) -> List[Entry]:
     ]
 
 
-def _reverse() -> List[Entry]:
-    return [
-        *everywhere({name: getattr(reverse, name) for name in ("vjp", "grad", "grad_and_value", "jacrev")}),
-        *everywhere({"functionalize": plain.functionalize}),
-    ]
+def _reverse(vjp: Callable[..., Any]) -> List[Entry]:
+    transforms = {name: getattr(reverse.Reverse(vjp), name) for name in ("grad", "grad_and_value", "jacrev")}
+    return everywhere({"vjp": vjp, "functionalize": plain.functionalize, **transforms})
 
 
 _DUALS = ("make_dual", "unpack_dual", "exit_dual_level")

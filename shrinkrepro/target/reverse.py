@@ -1,4 +1,4 @@
-"""Reverse-mode transforms by plain ``torch.autograd.grad``: vjp, grad, grad_and_value, jacrev.
+"""Reverse-mode transforms: vjp by plain ``torch.autograd.grad``, and grad, grad_and_value, jacrev over any vjp.
 
 Decision: a transform's inputs become views that require a gradient, and what it returns keeps its graph only if that
 leads to something which lives on (an outer transform's input, a parameter), as a transform's result would.
@@ -42,51 +42,57 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (shown, pullback, _settled(aux, outside)) if has_aux else (shown, pullback)
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The gradient of a scalar function, and its value."""
+class Reverse:
+    """The reverse-mode transforms over one ``vjp``."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        of_chosen, chosen = restricted(func, argnums, args, kwargs)
-        output, pullback, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
-        if not isinstance(output, torch.Tensor) or output.dim():
-            raise RuntimeError("the gradient of what is no scalar tensor")
-        gradients = pullback(torch.ones_like(output))
-        value = (output, aux[0]) if has_aux else output
-        return (gradients[0] if isinstance(argnums, int) else gradients), value
+    def __init__(self, vjp: Callable[..., Any]) -> None:
+        self._vjp = vjp
 
-    return functools.update_wrapper(run, func, updated=())
+    def grad_and_value(self, func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+        """The gradient of a scalar function, and its value."""
 
+        def run(*args: Any, **kwargs: Any) -> Any:
+            of_chosen, chosen = restricted(func, argnums, args, kwargs)
+            output, pullback, *aux = self._vjp(of_chosen, *chosen, has_aux=has_aux)
+            if not isinstance(output, torch.Tensor) or output.dim():
+                raise RuntimeError("the gradient of what is no scalar tensor")
+            gradients = pullback(torch.ones_like(output))
+            value = (output, aux[0]) if has_aux else output
+            return (gradients[0] if isinstance(argnums, int) else gradients), value
 
-def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The gradient of a scalar function."""
+        return functools.update_wrapper(run, func, updated=())
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        gradients, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
-        return (gradients, value[1]) if has_aux else gradients
+    def grad(self, func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+        """The gradient of a scalar function."""
 
-    return functools.update_wrapper(run, func, updated=())
+        def run(*args: Any, **kwargs: Any) -> Any:
+            gradients, value = self.grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+            return (gradients, value[1]) if has_aux else gradients
 
+        return functools.update_wrapper(run, func, updated=())
 
-def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
-    """The Jacobian, a row at a time."""
+    def jacrev(
+        self, func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, **options: Any
+    ) -> Callable[..., Any]:
+        """The Jacobian, a row at a time."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        of_chosen, chosen = restricted(func, argnums, args, kwargs)
-        output, pullback, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
-        leaves, spec = tree_flatten(output)
-        inputs, input_spec = tree_flatten(chosen)
-        rows = [tree_flatten(pullback(tree_unflatten(unit, spec)))[0] for unit in units(leaves)]
-        blocks, start = [], 0
-        for leaf in leaves:
-            part = rows[start : start + leaf.numel()]
-            start += leaf.numel()
-            block = [stacked([row[k] for row in part], 0, leaf, x) for k, x in enumerate(inputs)]
-            whole = tree_unflatten(block, input_spec)
-            blocks.append(whole[0] if isinstance(argnums, int) else whole)
-        jacobian = tree_unflatten(blocks, spec)
-        return (jacobian, aux[0]) if has_aux else jacobian
+        def run(*args: Any, **kwargs: Any) -> Any:
+            of_chosen, chosen = restricted(func, argnums, args, kwargs)
+            output, pullback, *aux = self._vjp(of_chosen, *chosen, has_aux=has_aux)
+            leaves, spec = tree_flatten(output)
+            inputs, input_spec = tree_flatten(chosen)
+            rows = [tree_flatten(pullback(tree_unflatten(unit, spec)))[0] for unit in units(leaves)]
+            blocks, start = [], 0
+            for leaf in leaves:
+                part = rows[start : start + leaf.numel()]
+                start += leaf.numel()
+                block = [stacked([row[k] for row in part], 0, leaf, x) for k, x in enumerate(inputs)]
+                whole = tree_unflatten(block, input_spec)
+                blocks.append(whole[0] if isinstance(argnums, int) else whole)
+            jacobian = tree_unflatten(blocks, spec)
+            return (jacobian, aux[0]) if has_aux else jacobian
 
-    return functools.update_wrapper(run, func, updated=())
+        return functools.update_wrapper(run, func, updated=())
 
 
 def restricted(

@@ -14,12 +14,13 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 real = pytest.importorskip("torch.func")
 
-from shrinkrepro.target import plain, reverse  # noqa: E402
-from shrinkrepro.target.forward import Forward  # noqa: E402
+from shrinkrepro.target import differences, plain, reverse  # noqa: E402
+from shrinkrepro.target.forward import Forward, twice  # noqa: E402
 
 F64 = torch.float64
-ours = Forward(reverse.vjp)
-over_torch = Forward(real.vjp)
+plainly = reverse.Reverse(reverse.vjp)
+ours = Forward(twice(reverse.vjp))
+over_torch = Forward(twice(real.vjp))
 
 # Maps from a tensor of any shape with two dimensions or fewer to one of the same shape.
 STEPS: dict[str, Callable[[Any], Any]] = {
@@ -69,9 +70,9 @@ def assert_same(got: Any, want: Any) -> None:
 def test_one_transform(names: list[str], shape: tuple[int, ...], seed: int) -> None:
     f, g = function(names), scalar(names)
     x, t = sample(seed, *shape), sample(seed + 1, *shape)
-    assert_same(reverse.grad(g)(x), real.grad(g)(x))
-    assert_same(reverse.grad_and_value(g)(x), real.grad_and_value(g)(x))
-    assert_same(reverse.jacrev(f)(x), real.jacrev(f)(x))
+    assert_same(plainly.grad(g)(x), real.grad(g)(x))
+    assert_same(plainly.grad_and_value(g)(x), real.grad_and_value(g)(x))
+    assert_same(plainly.jacrev(f)(x), real.jacrev(f)(x))
     for forward in (ours, over_torch):
         assert_same(forward.jvp(f, (x,), (t,)), real.jvp(f, (x,), (t,)))
         assert_same(forward.jacfwd(f)(x), real.jacfwd(f)(x))
@@ -91,7 +92,7 @@ NESTS: dict[str, Callable[[Any, Any], Any]] = {
     "vmap": lambda kit, f: lambda x: kit["vmap"](f, x.dim() - 1, x.dim() - 1)(x) if x.dim() else f(x),
 }
 REAL = {name: getattr(real, name) for name in ("grad", "jvp", "vjp", "jacrev", "jacfwd", "vmap")}
-OURS = {"grad": reverse.grad, "vjp": reverse.vjp, "jacrev": reverse.jacrev, "vmap": plain.vmap,
+OURS = {"grad": plainly.grad, "vjp": reverse.vjp, "jacrev": plainly.jacrev, "vmap": plain.vmap,
         "jvp": ours.jvp, "jacfwd": ours.jacfwd}  # fmt: skip
 ONE_KIND = [
     OURS,
@@ -114,6 +115,25 @@ def test_nested_transforms(names: list[str], nest: list[str], shape: tuple[int, 
     want = nested(REAL)
     for kit in ONE_KIND:
         assert_same(nested(kit), want)
+
+
+SMOOTH = st.sampled_from(sorted(STEPS.keys() - {"where", "detached"}))  # differences see a kink, and no detach
+numerical = Forward(differences.pushed)
+DIFFERENCES = {**OURS, "jvp": numerical.jvp, "jacfwd": numerical.jacfwd, "vjp": differences.vjp,
+               "grad": reverse.Reverse(differences.vjp).grad,
+               "jacrev": reverse.Reverse(differences.vjp).jacrev}  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(st.lists(SMOOTH, min_size=1, max_size=2), st.lists(st.sampled_from(sorted(NESTS)), max_size=2), shapes, seeds)
+def test_finite_differences(names: list[str], nest: list[str], shape: tuple[int, ...], seed: int) -> None:
+    def nested(kit: Any) -> Any:
+        f: Any = function(names)
+        for name in nest:
+            f = NESTS[name](kit, f)
+        return f(0.3 * sample(seed, *shape))
+
+    torch.testing.assert_close(nested(DIFFERENCES), nested(REAL), rtol=1e-5, atol=1e-7)
 
 
 @settings(max_examples=80)
@@ -155,14 +175,14 @@ def test_argnums_trees_and_aux(argnums: Any, seed: int) -> None:
         return {"y": y.exp(), "s": (y.sum(),)}
 
     assert_same(
-        reverse.grad(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
+        plainly.grad(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
         real.grad(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
     )
     assert_same(
-        reverse.grad_and_value(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
+        plainly.grad_and_value(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
         real.grad_and_value(loss, argnums=argnums, has_aux=True)(tree, x, scale=2.0),
     )
-    assert_same(reverse.jacrev(outputs, argnums=argnums)(tree, x), real.jacrev(outputs, argnums=argnums)(tree, x))
+    assert_same(plainly.jacrev(outputs, argnums=argnums)(tree, x), real.jacrev(outputs, argnums=argnums)(tree, x))
     if argnums != -1:  # there torch's own jacfwd is zero (2.13: it compares the number with the positions)
         assert_same(ours.jacfwd(outputs, argnums=argnums)(tree, x), real.jacfwd(outputs, argnums=argnums)(tree, x))
     assert_same(
@@ -205,4 +225,4 @@ def test_complex_numbers() -> None:
 
     assert_same(ours.jvp(f, (z,), (t,)), real.jvp(f, (z,), (t,)))
     assert_same(reverse.vjp(f, z)[1](t), real.vjp(f, z)[1](t))
-    assert_same(reverse.grad(lambda z: f(z).abs().sum())(z), real.grad(lambda z: f(z).abs().sum())(z))
+    assert_same(plainly.grad(lambda z: f(z).abs().sum())(z), real.grad(lambda z: f(z).abs().sum())(z))

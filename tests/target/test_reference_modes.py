@@ -9,6 +9,7 @@ import pytest
 
 from shrinkrepro.protocol import (
     CONTROL_COMPILE,
+    CONTROL_DIFFERENCES,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
     CONTROL_VMAP,
@@ -153,6 +154,22 @@ def test_a_function_without_backward_is_differentiated_through(pool: Pool) -> No
     source += "print(torch.func.jvp(f, (x,), (x,))[1].tolist(), torch.func.grad(lambda x: f(x).sum())(x).tolist())"
     assert run(pool, source, CONTROL_REFERENCE).stdout == "[5.0, 5.0] [5.0, 5.0]\n"
     assert run(pool, source, CONTROL_VMAP).status == EXCEPTION
+
+
+def test_differences_run_forward_alone(pool: Pool) -> None:
+    source = TELLTALE.replace("def backward", "def unused").replace("x * 1", "x * 5")
+    source += """
+torch.set_default_dtype(torch.float64)
+x = torch.ones(2)
+for slope in (torch.func.jvp(f, (x,), (x,))[1], torch.func.vjp(f, x)[1](x)[0],
+              torch.func.grad(lambda x: f(x).sum())(x), torch.vmap(torch.func.jacrev(f))(x)):
+    torch.testing.assert_close(slope, 5 * x)
+calls = []
+torch.compile(lambda: calls.append(torch.compiler.is_compiling()))()
+print(calls)
+"""
+    execution = run(pool, source, CONTROL_DIFFERENCES)
+    assert (execution.status, execution.stdout) == (OK, "[False]\n"), execution.stderr
 
 
 def test_facts_of_a_reference_run(pool: Pool) -> None:
