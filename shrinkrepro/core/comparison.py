@@ -1,7 +1,7 @@
-"""What a failed check compares: does it still owe anything to a transform?
+"""What a failed check rests on: does it still compare anything, and does that owe anything to a transform?
 
 Decision: dependence is followed by name alone, through every assignment, call, attribute and definition of that name,
-and so errs on the side of the candidate. What is refused compares values that no transform can have touched.
+and so errs on the side of the candidate. What is refused compares nothing, or what no transform can have touched.
 """
 
 from __future__ import annotations
@@ -16,20 +16,33 @@ TRANSFORMS = frozenset(
 )  # fmt: skip
 
 
-def owes_to_transform(source: str, line: int) -> bool:
-    """Whether what the statement at ``line`` needs names a transform, in itself or in what its names stand for."""
+COMPARISONS = frozenset(
+    {"allclose", "assert_close", "isclose", "equal", "eq", "ne", "assert_allclose", "array_equal", "assert_equal",
+     "assert_array_equal", "assert_array_almost_equal", "assertEqual", "assertTrue", "assertAlmostEqual"}
+)  # fmt: skip
+
+TRANSFORM = "a transform"
+COMPARISON = "a comparison"
+
+
+def traits(source: str, line: int) -> frozenset[str]:
+    """What the failed check at ``line`` rests on, in itself or in what its names stand for: a transform, a
+    comparison, both or neither."""
     tree = ast.parse(source)
     meanings = _meanings(tree)
     waiting = _failing_parts(tree, line)
     seen: set[str] = set()
+    found: set[str] = set()
     while waiting:
         node = waiting.pop()
-        if _names_transform(node, meanings):
-            return True
+        if TRANSFORM not in found and _names_one_of(TRANSFORMS, node, meanings):
+            found.add(TRANSFORM)
+        if COMPARISON not in found and (_compares(node) or _names_one_of(COMPARISONS, node, meanings)):
+            found.add(COMPARISON)
         for name in _names(node) - seen:
             seen.add(name)
             waiting.extend(meanings[name])
-    return False
+    return frozenset(found)
 
 
 def _failing_parts(tree: ast.Module, line: int) -> list[ast.AST]:
@@ -44,16 +57,20 @@ def _failing_parts(tree: ast.Module, line: int) -> list[ast.AST]:
     return [*covering[:1], *conditions]
 
 
-def _names_transform(node: ast.AST, meanings: defaultdict[str, list[ast.AST]]) -> bool:
-    """Whether a transform's name stands in ``node``; a variable of the program's with such a name is none."""
+def _names_one_of(wanted: frozenset[str], node: ast.AST, meanings: defaultdict[str, list[ast.AST]]) -> bool:
+    """Whether one of the ``wanted`` library names stands in ``node``; a variable of the program's so called is none."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Attribute) and part.attr in TRANSFORMS:
+        if isinstance(part, ast.Attribute) and part.attr in wanted:
             return True
-        if isinstance(part, ast.alias) and part.name in TRANSFORMS:
+        if isinstance(part, ast.alias) and part.name in wanted:
             return True
-        if isinstance(part, ast.Name) and part.id in TRANSFORMS and part.id not in meanings:
+        if isinstance(part, ast.Name) and part.id in wanted and part.id not in meanings:
             return True
     return False
+
+
+def _compares(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Compare) for part in ast.walk(node))
 
 
 def _names(node: ast.AST) -> set[str]:

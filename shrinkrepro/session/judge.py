@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shrinkrepro.core.comparison import owes_to_transform
+from shrinkrepro.core.comparison import traits
 from shrinkrepro.core.facts import Facts, completed, unseen_bodies
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
@@ -61,7 +61,7 @@ class SessionJudge:
         self._deadline = deadline
         self._timeout = timeout
         self._keep = re.compile(keep) if keep else None
-        self._owing = False  # what the original's check compares owes something to a transform
+        self._traits: frozenset[str] = frozenset()  # what the original's check rests on, and any other must
         self._verdicts: dict[bytes, Verdict] = {}
         self._alone: set[bytes] = set()  # judged in a process of their own
         self._confirmed: set[bytes] = set()  # judged with their control
@@ -128,8 +128,10 @@ class SessionJudge:
 
     def _judged(self, execution: Execution, source: str) -> Verdict:
         verdict = self.oracle.judge(execution, source)
-        if self._owing and verdict.interesting and not _owing(execution, source):
-            return Verdict(Outcome.SLIPPED, "", "what is compared no longer owes anything to a transform")
+        if self._traits and verdict.interesting:
+            lost = self._traits - _traits(execution, source, self._traits)
+            if lost:
+                return Verdict(Outcome.SLIPPED, "", f"the check no longer rests on {' and '.join(sorted(lost))}")
         return verdict
 
     def adopt(self, program: Program) -> None:
@@ -151,7 +153,7 @@ class SessionJudge:
         runs = self._run([Job(source, mode, limit, alone=True) for mode in modes])
         if kind == MISMATCH:
             [failing] = self._run([Job(source, RUN, limit, alone=True)])
-            self._owing = _owing(failing, source)
+            self._traits = _traits(failing, source, frozenset())
         for mode, run in zip(modes, runs):
             if run.status == OK:
                 self.control, self._control_seconds = mode, run.seconds
@@ -267,10 +269,10 @@ def _controlled(execution: Execution, verdict: Verdict) -> Verdict:
     return Verdict(Outcome.SLIPPED, "", f"fails without the transforms too: {what}")
 
 
-def _owing(execution: Execution, source: str) -> bool:
-    """Whether the check that failed owes something to a transform; what cannot be told counts as owing."""
+def _traits(execution: Execution, source: str, unknown: frozenset[str]) -> frozenset[str]:
+    """What the check that failed rests on; ``unknown`` where the run does not tell which it was."""
     line = program_line(execution)
-    return line is None or owes_to_transform(source, line)
+    return unknown if line is None else traits(source, line)
 
 
 def _seeds_of(source: str) -> tuple[int, int]:

@@ -1,10 +1,10 @@
-"""What a failed check owes to a transform, by name."""
+"""What a failed check rests on, by name."""
 
 from __future__ import annotations
 
 import pytest
 
-from shrinkrepro.core.comparison import owes_to_transform
+from shrinkrepro.core.comparison import COMPARISON, TRANSFORM, traits
 
 OWING = [
     "torch.testing.assert_close(torch.vmap(f)(x), y)",
@@ -41,10 +41,24 @@ def line_of_check(source: str) -> int:
 @pytest.mark.parametrize("text", OWING)
 def test_owes(text: str) -> None:
     source = START + text
-    assert owes_to_transform(source, line_of_check(source))
+    assert TRANSFORM in traits(source, line_of_check(source))
 
 
 @pytest.mark.parametrize("text", NOT_OWING)
 def test_owes_nothing(text: str) -> None:
     source = START + text
-    assert not owes_to_transform(source, line_of_check(source))
+    assert TRANSFORM not in traits(source, line_of_check(source))
+
+
+@pytest.mark.parametrize("text", OWING)
+def test_compares(text: str) -> None:
+    source = START + text
+    assert COMPARISON in traits(source, line_of_check(source))
+
+
+@pytest.mark.parametrize(
+    "text", ["assert 0", "assert torch.zeros(1)", "assert torch.vmap(f)(y)[0]", "x == y\nassert torch.vmap(f)(y).all()"]
+)
+def test_compares_nothing(text: str) -> None:
+    source = START + text
+    assert COMPARISON not in traits(source, line_of_check(source))
