@@ -59,12 +59,12 @@ def shrink_sizes_together(program: Program, facts: Facts) -> Iterator[Edit]:
 
 @strategy("shrink-size", tier=Tier.FINE, independent=True)
 def shrink_size(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Shrink one size wherever it is written: to 2, to 3, to its half.
+    """Shrink one size wherever it is written: to 2, to 3, to a half, to three quarters.
 
     Where one value is written in several places, in all of them.
     """
     for value, paths in sorted(_sizes(program, facts).items(), reverse=True):
-        for smaller in dict.fromkeys((2, 3, value // 2, value - 1)):
+        for smaller in dict.fromkeys((2, 3, value // 2, value * 3 // 4)):
             if 1 < smaller < value:
                 yield Edit(_set(paths, smaller))
 
