@@ -63,7 +63,7 @@ class SessionJudge:
         self._keep = re.compile(keep) if keep else None
         self._traits: frozenset[str] = frozenset()  # what the original's check rests on, and any other must
         self._verdicts: dict[bytes, Verdict] = {}
-        self._alone: set[bytes] = set()  # judged in a process of their own
+        self._alone: dict[bytes, bool] = {}  # judged in a process of their own: did they draw random numbers
         self._confirmed: set[bytes] = set()  # judged with their control
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
@@ -198,7 +198,7 @@ class SessionJudge:
         verdicts = [self._judged(execution, source) for source, execution in zip(sources, executions)]
         for source, execution, verdict in zip(sources, executions, verdicts):
             if alone:
-                self._alone.add(_digest(source))
+                self._alone[_digest(source)] = execution.drew
             if verdict.outcome is Outcome.SLIPPED and verdict.label:
                 self._keep_slip(verdict.label, source)
             if execution.status == LOST:
@@ -220,7 +220,8 @@ class SessionJudge:
             verdict = judged
         if self.control and verdict.interesting:
             verdict = _controlled(executions[-1], verdict)
-        if verdict.interesting and run and executions[0].drew and len(seeds) == 1 and self._numbers_matter(source):
+        drew = executions[0].drew if run else self._alone[_digest(source)]
+        if verdict.interesting and drew and len(self.seeds) == 1 and self._numbers_matter(source):
             verdict = verdict if all(self.fails_with(source, _seeds_of(source))) else Verdict(Outcome.FLAKY)
         if verdict.interesting:
             if run:
