@@ -1,0 +1,3 @@
+import torch
+
+torch.vmap(torch.func.grad(bool))(torch.zeros(1))
