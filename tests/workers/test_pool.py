@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkrepro.errors import TargetError
-from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, OK, SIGNAL, TIMEOUT, Execution, Job
+from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, OBSERVE, OK, SIGNAL, TIMEOUT, Execution, Job
 from shrinkrepro.workers.pool import Pool
 from shrinkrepro.workers.target import Target
 
@@ -315,3 +315,27 @@ def test_servers_are_replaced_learn_and_leave_nothing(target: Target) -> None:
         scratch = pool.scratch
         assert scratch.exists()
     assert not scratch.exists()
+
+
+def test_servers_learn_what_programs_import(pool: Pool) -> None:
+    pool.run([Job("import wave", timeout=30)])
+    assert "wave" in pool.learned
+    assert pool.learn()
+    assert "wave" in pool.info.modules
+    assert not pool.learn()
+    assert [e.status for e in pool.run([Job("import wave", timeout=30)] * 2)] == [OK, OK]
+
+
+def test_a_crash_leaves_facts_behind(pool: Pool) -> None:
+    source = "import ctypes\nx = 1 + 2\nctypes.string_at(0)\ny = x"
+    [execution] = pool.run([Job(source, mode=OBSERVE, timeout=30)])
+    assert execution.status == SIGNAL
+    assert execution.facts is not None
+    assert set(execution.facts["lines"]) == {"1", "2", "3"}
+    assert any(fact["v"] == {"k": "const", "r": "3"} for fact in execution.facts["exprs"].values())
+
+
+def test_a_job_may_have_a_seed_of_its_own(pool: Pool) -> None:
+    source = "import random, torch\nprint(torch.rand(()).item(), random.random())"
+    out = [e.stdout for e in pool.run([Job(source, timeout=30, seed=seed) for seed in (1, 2, 1)])]
+    assert out[0] == out[2] != out[1]
