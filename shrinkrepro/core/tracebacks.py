@@ -204,7 +204,7 @@ class _Reader:
         elif line and not line[0].isspace():
             last = _LAST_LINE.match(line)
             if last:
-                self.open.type = last["type"]
+                self.open.type = last["type"].removeprefix("__main__.")  # which Python 3.10 prints
                 self.open.message = [last["message"] or ""]
             else:  # no exception follows these frames: a printed stack, or a line of another stream in between
                 self.loose.append(line)

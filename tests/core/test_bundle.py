@@ -491,7 +491,9 @@ def test_generated_programs(program: tuple[str, dict[str, str]]) -> None:
         before = run_here(write(Path(one), main, modules, frozenset()), modules)
         text = bundle(main, modules)
         after = run_here(write(Path(two), text, {}, frozenset()), {})
-    assert after == before, text
+    assert after[1] == before[1], text
+    # a program that stops early may stop before a module that a function imports, which a bundle runs sooner
+    assert after[0] == before[0] or before[1], text
 
 
 @settings(max_examples=30, deadline=None)
