@@ -36,8 +36,10 @@ def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) ->
             return tree_map(torch.zeros_like, output)
         step = min(STEP.get(x.dtype, COARSE_STEP) for x in leaves if _moves(x)) / max(sizes)
         two, one, back, back_two = (at(directions, k * step) for k in (2, 1, -1, -2))
-        slopes = [
-            (8 * (one[k] - back[k]) - (two[k] - back_two[k])) / (12 * step) if _moves(y) else torch.zeros_like(y)
+        slopes = [  # a function that is not finite there has no slope either
+            (8 * (one[k] - back[k]) - (two[k] - back_two[k])) / (12 * step) + 0 * y
+            if _moves(y)
+            else torch.zeros_like(y)
             for k, y in enumerate(flat)
         ]
         return tree_unflatten(slopes, out_spec)
