@@ -63,7 +63,7 @@ def run(request: Request, progress: Progress) -> Reduction:
     with pool:
         judge = SessionJudge(pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep)
         program = _start(original, judge, state, progress)
-        if oracle.signature.kind == CRASH or isinstance(oracle, Faces):
+        if _is_crash(oracle):
             judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original)
         progress.phase("reducing")
         _reduce(program, judge, state, progress)
@@ -112,7 +112,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
             "the failure is another when the script is printed anew, without its comments and layout",
             "does it read its own source? Say so in an issue; --match type may help",
         )
-    if original.pinned or not _steady(judge, program.source):
+    if original.pinned or not (_is_crash(judge.oracle) or _steady(judge, program.source)):
         program = program if original.pinned else _pinned(original, judge, program)
         judge.seeds = (None, *OTHER_SEEDS[:2])
         progress.note("it fails with some random numbers only, so seeds were added at its start")
@@ -131,6 +131,11 @@ def _fresh_check(target: Target, oracle: Oracle | Faces, request: Request, origi
     """What a crash needs: a server's memory is not laid out like that of an interpreter of its own."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
     return lambda source: oracle.judge(run_fresh(target, source, limit), source).interesting
+
+
+def _is_crash(oracle: Oracle | Faces) -> bool:
+    """Whether memory decides what a run shows: other random numbers then mean another layout, not another failure."""
+    return isinstance(oracle, Faces) or oracle.signature.kind == CRASH
 
 
 def _steady(judge: SessionJudge, source: str) -> bool:
