@@ -64,6 +64,9 @@ def test_sizes_count_characters_not_bytes() -> None:
         ("grad(f)(x)", "hessian(f)(x)"),
         ("x = 1", "embedding = 1"),
         ("f(x)", "f(x, y)"),
+        ("torch.compile(f, backend='eager')", "torch.compile(f)"),
+        ("@torch.compile(backend='aot_eager')\ndef f(): pass", "@torch.compile\ndef f(): pass"),
+        ("re.compile(f)", "re.compile(f, g)"),
     ],
 )
 def test_the_order_prefers_the_plainer(simpler: str, other: str) -> None:
