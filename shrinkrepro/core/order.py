@@ -39,7 +39,7 @@ _BACKEND_TOKENS = 6  # one more than ``(backend="eager")`` has
 
 
 def _implied_backends(tree: ast.AST) -> int:
-    """How often ``torch.compile`` stands without a backend: that is the largest one, and counts for more than a plain one.
+    """How often ``torch.compile`` stands without a backend: that is the largest, and counts for more than a plain one.
 
     So ``backend="eager"`` stays where it is enough: it tells a reader that no code generator takes part.
     """
