@@ -72,8 +72,11 @@ def written(folder: str) -> List[str]:
     for entry in os.listdir(base) if os.path.isdir(base) else []:
         upper = os.path.join(base, entry, "upper")
         if os.path.isdir(upper):
-            found += os.listdir(upper)
+            found += [name for name in os.listdir(upper) if not name.startswith(_CACHES)]
     return found
+
+
+_CACHES = "torchinductor_"  # made by an import; programs that compile, and so fill it, run in a child of their own
 
 
 def _libc() -> Any:

@@ -339,3 +339,12 @@ def test_a_job_may_have_a_seed_of_its_own(pool: Pool) -> None:
     source = "import random, torch\nprint(torch.rand(()).item(), random.random())"
     out = [e.stdout for e in pool.run([Job(source, timeout=30, seed=seed) for seed in (1, 2, 1)])]
     assert out[0] == out[2] != out[1]
+
+
+def test_a_batch_stays_in_one_child(pool: Pool) -> None:
+    source = "import torch\ntorch.func.vmap(torch.func.grad(float))(torch.zeros(2))"
+    servers = [server for server in pool._servers if server is not None]
+    before = [len(server.leaks) for server in servers]
+    executions = pool.run([Job(f"{source}\n# {i}", timeout=30) for i in range(20)])
+    assert {e.status for e in executions} == {EXCEPTION}
+    assert [server.leaks[n:] for server, n in zip(servers, before)] == [[]] * len(servers)
