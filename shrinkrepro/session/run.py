@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -180,21 +180,33 @@ def _confirm(
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
     target = state.alone or original.target
     sources = [source for _, source in reversed(state.steps)]
-    # the end as readers want it, the end as it was judged, then further and further back
-    back = [sources[min(2**k, len(sources) - 1)] for k in range(len(sources).bit_length())] if len(sources) > 1 else []
-    runs: list[Execution] = []
-    for number, text in enumerate(dict.fromkeys([layout(sources[0]), sources[0], *map(layout, back)])):
+    for text, earlier in _endings(sources):
         runs = [run_fresh(target, text, limit)]
         if oracle.judge(runs[0], text).interesting:
             with ThreadPoolExecutor(request.jobs or default_jobs()) as threads:
                 more = [threads.submit(run_fresh, target, text, limit) for _ in range(CONFIRMATIONS - 1)]
             runs.extend(run.result() for run in more)
-            if number > 1:
+            if earlier:
                 state.findings.append("the smallest program found fails only in a warm server: an earlier one is given")
                 state.ended = "unconfirmed" if state.ended == "minimal" else state.ended
             return text, runs
     state.ended = "unconfirmed"
     return original.script.text, [original.fresh]
+
+
+def _endings(sources: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Texts to confirm, newest first, each laid out only when its turn comes, and whether it is an earlier program.
+
+    First the end as readers want it and as it was judged, then programs further and further back.
+    """
+    yield layout(sources[0]), False
+    yield sources[0], False
+    seen = {sources[0]}
+    for k in range(len(sources).bit_length()):
+        source = sources[min(2**k, len(sources) - 1)]
+        if source not in seen:
+            seen.add(source)
+            yield layout(source), True
 
 
 def _last_lines(execution: Execution, lines: int = 12) -> str:
