@@ -19,6 +19,9 @@ CONTROL_FORWARD = "control-forward"  # forward mode alone, by reverse mode twice
 CONTROL_VMAP = "control-vmap"  # vmap alone, by a loop
 CONTROL_COMPILE = "control-compile"  # compile alone, by the identity
 CONTROL_DIFFERENCES = "control-differences"  # every transform, derivatives by finite differences
+CONTROL_FLOAT64 = "control-float64"  # as it is, with float64 in the place of lower precisions
+CONTROL_CPU = "control-cpu"  # as it is, on the CPU
+SANITIZE = "sanitize"  # run it with every outermost transform call also run by its reference, and compare
 OBSERVE_REFERENCE = "observe-reference"  # OBSERVE and CONTROL_REFERENCE together
 
 OK = "ok"  # ended normally
@@ -79,6 +82,8 @@ class Execution:
     crash_frames: tuple[str, ...] = ()
     seconds: float = 0.0
     facts: Optional[dict[str, Any]] = None
+    difference: Optional[dict[str, Any]] = None  # of a check that failed: ``target.compared``'s wire form
+    findings: tuple[dict[str, Any], ...] = ()  # SANITIZE only: ``target.sanitize``'s wire form
     drew: bool = False  # took numbers from torch's random generator
     detail: str = ""  # for LOST: what went wrong; else empty
 
@@ -96,5 +101,6 @@ def from_wire(data: dict[str, Any]) -> Execution:
         Raised(r["type"], r["message"], tuple(Frame(**f) for f in r.get("frames", ()))) for r in data.get("chain", ())
     )
     fields["warnings"] = tuple(data.get("warnings", ()))
+    fields["findings"] = tuple(data.get("findings", ()))
     fields["crash_frames"] = tuple(data.get("crash_frames", ()))
     return Execution(**fields)
