@@ -32,6 +32,8 @@ class Request:
     seed: int = 0
     isolation: str | None = None  # fork | spawn; None: fork where it serves
     preload: Path | None = None
+    differs: tuple[str, str] | None = None  # expressions to compare in a last line, of a script that does not fail
+    controls: tuple[str, ...] = ()  # names (primal, reference, ...); "none"; none given: chosen from the original
     anyway: bool = False  # reduce even a failure that comes before torch
 
 
