@@ -98,6 +98,7 @@ def reduce(
     match: str = "signature",
     keep: str | None = None,
     exclude: str | None = None,
+    control: Sequence[str] = (),
     seed: int = 0,
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
@@ -122,6 +123,9 @@ def reduce(
         match: what makes two failures the same: ``signature``, ``message``, ``type`` or ``/regex/``.
         keep: a regular expression that the reduced source must go on matching.
         exclude: a regular expression of another, known failure, on the output.
+        control: what the script must pass, and so must its reductions: ``primal``, ``reference``, ``vmap``,
+            ``forward``, ``eager``, ``finite-difference``, ``float64``, ``cpu``, ``python=PATH``, or ``none``; by default
+            the strictest that it passes.
         seed: of the target's random number generators.
         isolation: ``fork`` or ``spawn``; by default fork where it serves.
         preload: a Python file that is run before the script in every run.
@@ -150,6 +154,7 @@ def reduce(
         match=match,
         keep=keep,
         exclude=exclude,
+        controls=tuple(control),
         seed=seed,
         isolation=isolation,
         preload=_path(preload),

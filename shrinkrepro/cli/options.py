@@ -49,6 +49,15 @@ Match = Annotated[
         help="What makes two failures the same: signature, message, type, or /regex/ on the output.",
     ),
 ]
+Control = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--control",
+        metavar="NAME",
+        help="What the script must pass: primal, reference, vmap, forward, eager, finite-difference, float64, cpu, "
+        "python=PATH, or none; may be repeated.  [default: the strictest that it passes]",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the target's random numbers.")]
 Isolation = Annotated[
     str | None,

@@ -48,6 +48,7 @@ def reduce(
     exclude: Annotated[
         str | None, typer.Option("--exclude", metavar="REGEX", help="A known other failure, by its output.")
     ] = None,
+    control: options.Control = None,
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
     preload: options.Preload = None,
@@ -90,6 +91,7 @@ def reduce(
             match=match,
             keep=keep,
             exclude=exclude,
+            control=control or (),
             seed=seed,
             isolation=isolation,
             preload=preload,

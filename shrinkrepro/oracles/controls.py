@@ -1,31 +1,86 @@
 """Controls: which runs without the bug a failure of each kind is held against, and what is said of them to users.
 
 Decision: the first mode of the list that the original passes is its control, so the lists go from what replaces most to
-what replaces least: the more is replaced, the more a program must owe to its transforms alone.
+what replaces least: the more is replaced, the more a program must owe to its transforms alone. Controls that the user
+names are all held to, whatever the kind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from shrinkrepro import protocol
+from shrinkrepro.errors import UsageError
 from shrinkrepro.oracles.signature import MISMATCH
 
 _PRIMAL = (protocol.PRIMAL_STRICT, protocol.PRIMAL)
 _REFERENCE = (
+    protocol.CONTROL_STRICT,
     protocol.CONTROL_REFERENCE,
     protocol.CONTROL_FORWARD,
     protocol.CONTROL_VMAP,
     protocol.CONTROL_COMPILE,
     protocol.CONTROL_DIFFERENCES,  # replaces all as well, but is last: rounding and kinks can make it fail
 )
+NONE = "none"
+PYTHON = "python="
+NAMES = {  # what a user calls them: the modes of which the first that the original passes is meant
+    "primal": _PRIMAL,
+    "reference": (protocol.CONTROL_STRICT, protocol.CONTROL_REFERENCE),
+    "vmap": (protocol.CONTROL_VMAP,),
+    "forward": (protocol.CONTROL_FORWARD,),
+    "eager": (protocol.CONTROL_COMPILE,),
+    "finite-difference": (protocol.CONTROL_DIFFERENCES,),
+    "float64": (protocol.CONTROL_FLOAT64,),
+    "cpu": (protocol.CONTROL_CPU,),
+}
 _WORDS = {
     protocol.PRIMAL_STRICT: "passes when every transform is replaced by the plain function",
     protocol.PRIMAL: "passes when every transform is replaced by the plain function",
+    protocol.CONTROL_STRICT: "passes when every transform is replaced by loops and plain autograd",
     protocol.CONTROL_REFERENCE: "passes when every transform is replaced by loops and plain autograd",
     protocol.CONTROL_FORWARD: "passes when forward mode alone is replaced by reverse mode",
     protocol.CONTROL_VMAP: "passes when vmap alone is replaced by a loop",
     protocol.CONTROL_COMPILE: "passes when nothing is compiled",
     protocol.CONTROL_DIFFERENCES: "passes when transforms are replaced by loops and finite differences",
+    protocol.CONTROL_FLOAT64: "passes in float64",
+    protocol.CONTROL_CPU: "passes on the CPU",
 }
+
+
+@dataclass(frozen=True)
+class Control:
+    """One run that a program has to pass: in ``mode``, by the target's interpreter or by the one at ``python``."""
+
+    mode: str = protocol.RUN
+    python: str | None = None
+
+
+def named(names: Sequence[str]) -> tuple[tuple[str, tuple[Control, ...]], ...] | None:
+    """Each of ``names`` (``reference``, ``python=PATH``, ...) once, with the controls of which one is meant by it;
+    None where nobody named any.
+
+    Raises:
+        UsageError: there is no such control.
+    """
+    if not names:
+        return None
+    if NONE in names:
+        if set(names) != {NONE}:
+            raise UsageError("--control none goes with no other control", "leave one of them out")
+        return ()
+    found: dict[str, tuple[Control, ...]] = {}
+    for name in names:
+        if name.startswith(PYTHON):
+            found[name] = (Control(python=name[len(PYTHON) :]),)
+        elif name in NAMES:
+            found[name] = tuple(Control(mode) for mode in NAMES[name])
+        else:
+            raise UsageError(
+                f"--control {name!r} is not known", f"it is one of {', '.join(NAMES)}, {PYTHON}PATH, or {NONE}"
+            )
+    return tuple(found.items())
 
 
 def modes_for(kind: str) -> tuple[str, ...]:
@@ -33,9 +88,9 @@ def modes_for(kind: str) -> tuple[str, ...]:
     return _REFERENCE if kind == MISMATCH else _PRIMAL
 
 
-def passes(mode: str) -> str:
-    """What it means that a program passes the control ``mode``, in words."""
-    return _WORDS[mode]
+def passes(control: Control) -> str:
+    """What it means that a program passes ``control``, in words."""
+    return _WORDS[control.mode] if control.python is None else f"passes with {control.python}"
 
 
 def fails_all(kind: str) -> str:
@@ -48,8 +103,24 @@ def fails_all(kind: str) -> str:
     return "it also fails with every transform replaced by the plain function: look there first"
 
 
-def observing(control: str | None) -> str | None:
-    """The mode that observes a program while its bug is absent; None where its control gives none."""
-    if control in _PRIMAL:
+def fails_too(name: str) -> str:
+    """What it means that the original fails the control that the user named, in words."""
+    what = {
+        "primal": "every transform replaced by the plain function",
+        "reference": "every transform replaced by loops and plain autograd",
+        "vmap": "a loop for vmap",
+        "forward": "reverse mode for forward mode",
+        "eager": "nothing compiled",
+        "finite-difference": "loops and finite differences for the transforms",
+        "float64": "float64 for lower precisions",
+        "cpu": "everything on the CPU",
+    }
+    return f"with {what[name]}" if name in what else f"with {name[len(PYTHON) :]}"
+
+
+def observing(controls: Sequence[Control]) -> str | None:
+    """The mode that observes a program while its bug is absent; None where no control gives one."""
+    modes = {control.mode for control in controls if control.python is None}
+    if modes & set(_PRIMAL):
         return protocol.OBSERVE_PRIMAL
-    return protocol.OBSERVE_REFERENCE if control == protocol.CONTROL_REFERENCE else None
+    return protocol.OBSERVE_REFERENCE if protocol.CONTROL_REFERENCE in modes else None

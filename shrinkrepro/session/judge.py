@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from shrinkrepro.core.comparison import traits
@@ -20,11 +21,12 @@ from shrinkrepro.core.facts import Facts, completed, unseen_bodies
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
-from shrinkrepro.oracles import controls
+from shrinkrepro.oracles.controls import observing
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import MISMATCH, program_line
-from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, SIGNAL, TIMEOUT, Execution, Job
+from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, Execution, Job
+from shrinkrepro.session.controls import FIRST_SECONDS, Controls, held
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
 from shrinkrepro.workers.pool import Pool
 
@@ -49,10 +51,11 @@ class SessionJudge:
         deadline: float | None = None,
         timeout: float | None = None,
         keep: str | None = None,
+        controls: Controls | None = None,
     ) -> None:
         self.pool = pool
         self.oracle = oracle
-        self.control: str | None = None  # a mode of the protocol, "" for none; None: not known yet what passes
+        self.controls = controls or Controls()
         self.seeds: tuple[int | None, ...] = (None,)  # with each of which a program must fail; None: the target's
         self.fresh: Callable[[str], bool] | None = None  # asked before a program is adopted, where servers may mislead
         self.counts = Counts()
@@ -67,7 +70,6 @@ class SessionJudge:
         self._confirmed: set[bytes] = set()  # judged with their control
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
-        self._control_seconds = 5.0
         self._warm = pool.info.modules
         self._base = pool.info.torch_modules
 
@@ -106,7 +108,7 @@ class SessionJudge:
     def observe(self, program: Program) -> Facts:
         """Facts of ``program``: of its run, completed by its control run where a compiler hid what ran; else none."""
         self._check_clock()
-        wire, other = self._observed(program, OBSERVE), controls.observing(self.control)
+        wire, other = self._observed(program, OBSERVE), observing(self.controls.chosen or ())
         if wire is None:
             wire = self._observed(program, other) if other else None
             return Facts(program.tree, wire) if wire is not None else Facts.none()
@@ -136,8 +138,8 @@ class SessionJudge:
 
     def adopt(self, program: Program) -> None:
         """Called for each accepted program: settles the control while it is open, and the time limits."""
-        if self.control is None:
-            self.settle_control(program.source)
+        if self.controls.chosen is None:
+            self.settle_controls(program.source)
 
     def fails_with(self, source: str, seeds: Sequence[int]) -> list[bool]:
         """Whether ``source`` fails the same with each of ``seeds`` of the harness."""
@@ -145,21 +147,17 @@ class SessionJudge:
         runs = self._run([Job(source, RUN, limit, alone=True, seed=seed) for seed in seeds])
         return [self._same(run, source) for run in runs]
 
-    def settle_control(self, source: str) -> None:
-        """Find out which control ``source`` passes, the strictest one first; leave it open when they took too long."""
+    def settle_controls(self, source: str) -> None:
+        """Find out which controls ``source`` passes, and what its check rests on.
+
+        Raises:
+            UsageError: it fails one that the user named.
+        """
         kind = self.oracle.signature.kind
-        modes = controls.modes_for(kind)
-        limit = self._limit(self._control_seconds)
-        runs = self._run([Job(source, mode, limit, alone=True) for mode in modes])
         if kind == MISMATCH:
-            [failing] = self._run([Job(source, RUN, limit, alone=True)])
+            [failing] = self._run([Job(source, RUN, self._limit(self.controls.seconds), alone=True)])
             self._traits = _traits(failing, source, frozenset())
-        for mode, run in zip(modes, runs):
-            if run.status == OK:
-                self.control, self._control_seconds = mode, run.seconds
-                return
-        if not any(run.status in (TIMEOUT, LOST) for run in runs):
-            self.control = ""
+        self.controls.settle(source, kind, self._run, self._limit(self.controls.seconds))
 
     def also_found(self) -> tuple[AlsoFound, ...]:
         """The smallest program of every other failure, in the order in which they were met."""
@@ -209,8 +207,8 @@ class SessionJudge:
         """Judge one text in a process of its own (unless it was) and its control in another, side by side."""
         seeds = self.seeds if run else self.seeds[1:]
         jobs = [Job(source, RUN, self._limit() + SLACK, alone=True, seed=seed) for seed in seeds]
-        if self.control:
-            jobs.append(Job(source, self.control, self._limit(self._control_seconds), alone=True))
+        limit = self._limit(self.controls.seconds)
+        jobs += self.controls.jobs(source, limit)
         executions = self._run(jobs)
         verdict = Verdict(Outcome.INTERESTING)
         for execution in executions[: len(seeds)]:
@@ -218,16 +216,18 @@ class SessionJudge:
             if not judged.interesting:
                 return judged if judged.outcome is not Outcome.PASSED or len(seeds) == 1 else Verdict(Outcome.FLAKY)
             verdict = judged
-        if self.control and verdict.interesting:
-            verdict = _controlled(executions[-1], verdict)
+        slowest = 0.0
+        for execution in chain(executions[len(seeds) :], self.controls.runs_elsewhere(source, limit)):
+            verdict, slowest = held(execution, verdict), max(slowest, execution.seconds)
+            if not verdict.interesting:
+                break
         drew = executions[0].drew if run else self._alone[_digest(source)]
         if verdict.interesting and drew and len(self.seeds) == 1 and self._numbers_matter(source):
             verdict = verdict if all(self.fails_with(source, _seeds_of(source))) else Verdict(Outcome.FLAKY)
         if verdict.interesting:
             if run:
                 self._seconds = executions[0].seconds
-            if self.control:
-                self._control_seconds = executions[-1].seconds
+            self.controls.seconds = slowest or self.controls.seconds
         return verdict
 
     def _numbers_matter(self, source: str) -> bool:
@@ -248,7 +248,7 @@ class SessionJudge:
     def calibrate(self, seconds: float) -> None:
         """Set what the current program's run takes, in seconds on a warm worker."""
         self._seconds = seconds
-        self._control_seconds = max(5.0, 2 * seconds)
+        self.controls.seconds = max(FIRST_SECONDS, 2 * seconds)
 
     def _keep_slip(self, label: str, source: str) -> None:
         bug = label.split(", under ")[0]  # the levels above a failure make no other bug of it
@@ -259,15 +259,6 @@ class SessionJudge:
     def _check_clock(self) -> None:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise BudgetSpent
-
-
-def _controlled(execution: Execution, verdict: Verdict) -> Verdict:
-    if execution.status == OK:
-        return verdict
-    if execution.status in (TIMEOUT, LOST):
-        return Verdict(Outcome.UNRESOLVED, reason="the control did not end")
-    what = execution.chain[-1].type if execution.chain else f"{'signal' if execution.status == SIGNAL else 'exit'}"
-    return Verdict(Outcome.SLIPPED, "", f"fails without the transforms too: {what}")
 
 
 def _traits(execution: Execution, source: str, unknown: frozenset[str]) -> frozenset[str]:

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from shrinkrepro.core.engine import Engine
@@ -23,11 +24,12 @@ from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH
 from shrinkrepro.protocol import RUN, Execution, Job
 from shrinkrepro.report.layout import layout
+from shrinkrepro.session.controls import Controls
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
 from shrinkrepro.session.original import Original, flaky, one_file, open_pool, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
 from shrinkrepro.workers.fresh import run_fresh
-from shrinkrepro.workers.pool import default_jobs
+from shrinkrepro.workers.pool import Pool, default_jobs
 from shrinkrepro.workers.target import Target
 
 CONFIRMATIONS = 3  # fresh runs of the result
@@ -60,8 +62,16 @@ def run(request: Request, progress: Progress) -> Reduction:
     ready = open_pool(first, request, progress)
     original, pool, oracle = ready.original, ready.pool, ready.oracle
     state = _State(findings=ready.findings)
-    with pool:
-        judge = SessionJudge(pool, oracle, progress, deadline=deadline, timeout=request.timeout, keep=request.keep)
+    with pool, ExitStack() as others:
+        judge = SessionJudge(
+            pool,
+            oracle,
+            progress,
+            deadline=deadline,
+            timeout=request.timeout,
+            keep=request.keep,
+            controls=_controls(request, original.target, others),
+        )
         program = _start(original, judge, state, progress)
         if _is_crash(oracle):
             judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original)
@@ -117,14 +127,25 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         judge.seeds = (None, *OTHER_SEEDS[:2])
         progress.note("it fails with some random numbers only, so seeds were added at its start")
     progress.step("normal form", program.source, program.tokens)
-    judge.settle_control(program.source)
-    if judge.control == "":
+    judge.settle_controls(program.source)
+    if judge.controls.chosen == () and not judge.controls.given:
         state.findings.append(controls.fails_all(judge.oracle.signature.kind))
         progress.note(state.findings[-1])
-    elif judge.control:
-        progress.note(f"control: the script {controls.passes(judge.control)}")
+    for control in judge.controls.chosen or ():
+        progress.note(f"control: the script {controls.passes(control)}")
+    for control, other in judge.controls.elsewhere:
+        versions = f"fails with torch {judge.pool.info.torch}, passes with torch {other.info.torch}"
+        state.findings.append(f"{versions} ({control.python})")
     state.steps.append(("normal form", program.source))
     return program
+
+
+def _controls(request: Request, target: Target, others: ExitStack) -> Controls:
+    """The controls that the user asked for; workers of other interpreters are closed by ``others``."""
+    named = controls.named(request.controls)
+    pythons = {control.python for _, meant in named or () for control in meant if control.python is not None}
+    pools = {python: others.enter_context(Pool(replace(target, python=python))) for python in sorted(pythons)}
+    return Controls(named, pools)
 
 
 def _fresh_check(target: Target, oracle: Oracle | Faces, request: Request, original: Original) -> Callable[[str], bool]:

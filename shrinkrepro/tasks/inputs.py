@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkrepro.errors import UsageError
+from shrinkrepro.oracles import controls
 from shrinkrepro.session import Request
 
 _DURATION = re.compile(r"(?:(?P<h>\d+(?:\.\d+)?)h)?(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s?)?")
@@ -52,7 +53,7 @@ def checked(request: Request) -> Request:
         raise UsageError(f"--cwd {request.cwd} is not a folder", "name one that exists")
     if request.preload is not None:
         _compile(read_source(request.preload, "--preload "), str(request.preload))
-    return replace(request, python=_find_python(request.python))
+    return replace(request, python=_find_python(request.python), controls=_checked_controls(request.controls))
 
 
 def read_source(path: Path, option: str = "") -> str:
@@ -157,9 +158,21 @@ def _check_numbers(request: Request) -> None:
 
 
 def _find_python(python: str | None) -> str | None:
-    if python is None:
-        return None
+    return None if python is None else _found_python(python, "--python ")
+
+
+def _found_python(python: str, option: str) -> str:
     found = shutil.which(python)
     if found is None:
-        raise UsageError(f"--python {python} is not an interpreter that can be run", "give the path of a python")
+        raise UsageError(f"{option}{python} is not an interpreter that can be run", "give the path of a python")
     return os.path.abspath(found)
+
+
+def _checked_controls(names: tuple[str, ...]) -> tuple[str, ...]:
+    """``names`` with the interpreters in them found."""
+    controls.named(names)
+    start = controls.PYTHON
+    return tuple(
+        start + _found_python(name[len(start) :], f"--control {start}") if name.startswith(start) else name
+        for name in names
+    )

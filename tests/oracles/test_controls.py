@@ -13,12 +13,12 @@ from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, HANG, MISMATCH
 def test_every_mode_has_words(kind: str) -> None:
     modes = controls.modes_for(kind)
     assert len(modes) == len(set(modes)) >= 2
-    assert all(controls.passes(mode).startswith("passes when ") for mode in modes)
+    assert all(controls.passes(controls.Control(mode)).startswith("passes when ") for mode in modes)
     assert controls.fails_all(kind)
 
 
 def test_zeros_are_no_control_for_numbers() -> None:
     assert protocol.PRIMAL not in controls.modes_for(MISMATCH)
     assert controls.modes_for(MISMATCH)[0] == protocol.CONTROL_REFERENCE
-    assert controls.observing(protocol.CONTROL_VMAP) is None
-    assert controls.observing("") is None
+    assert controls.observing([controls.Control(protocol.CONTROL_VMAP)]) is None
+    assert controls.observing([]) is None
