@@ -124,8 +124,8 @@ def reduce(
         keep: a regular expression that the reduced source must go on matching.
         exclude: a regular expression of another, known failure, on the output.
         control: what the script must pass, and so must its reductions: ``primal``, ``reference``, ``vmap``,
-            ``forward``, ``eager``, ``finite-difference``, ``float64``, ``cpu``, ``python=PATH``, or ``none``; by default
-            the strictest that it passes.
+            ``forward``, ``eager``, ``finite-difference``, ``float64``, ``cpu``, ``python=PATH``, or ``none``; by
+            default the strictest that it passes.
         seed: of the target's random number generators.
         isolation: ``fork`` or ``spawn``; by default fork where it serves.
         preload: a Python file that is run before the script in every run.
