@@ -98,6 +98,7 @@ def reduce(
     match: str = "signature",
     keep: str | None = None,
     exclude: str | None = None,
+    differs: tuple[str, str] | None = None,
     control: Sequence[str] = (),
     seed: int = 0,
     isolation: str | None = None,
@@ -123,6 +124,7 @@ def reduce(
         match: what makes two failures the same: ``signature``, ``message``, ``type`` or ``/regex/``.
         keep: a regular expression that the reduced source must go on matching.
         exclude: a regular expression of another, known failure, on the output.
+        differs: of a script that does not fail, two expressions in its own names, which should be close.
         control: what the script must pass, and so must its reductions: ``primal``, ``reference``, ``vmap``,
             ``forward``, ``eager``, ``finite-difference``, ``float64``, ``cpu``, ``python=PATH``, or ``none``; by
             default the strictest that it passes.
@@ -154,6 +156,7 @@ def reduce(
         match=match,
         keep=keep,
         exclude=exclude,
+        differs=differs,
         controls=tuple(control),
         seed=seed,
         isolation=isolation,

@@ -48,6 +48,14 @@ def reduce(
     exclude: Annotated[
         str | None, typer.Option("--exclude", metavar="REGEX", help="A known other failure, by its output.")
     ] = None,
+    differs: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--differs",
+            metavar="GOT WANT",
+            help="Of a script that only prints: two expressions in its own names, which should be close.",
+        ),
+    ] = None,
     control: options.Control = None,
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
@@ -91,6 +99,7 @@ def reduce(
             match=match,
             keep=keep,
             exclude=exclude,
+            differs=differs,
             control=control or (),
             seed=seed,
             isolation=isolation,

@@ -21,6 +21,7 @@ from shrinkrepro.oracles.faces import Faces, faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised
+from shrinkrepro.session.differing import compared, settled
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.locate import LocalModules, locate
@@ -112,10 +113,16 @@ def run_original(request: Request, progress: Progress) -> Original:
     if request.device is not None:
         script, local = _moved(script, local, request.device)
     target = replace(target, modules=_libraries(script, local))
+    own = script.text
+    made = compared(own, request.differs) if request.differs is not None else None
+    script = replace(script, text=made.text) if made is not None else script
     progress.phase("running the original in a fresh interpreter")
     fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
     if fresh.status == LOST:
         raise TargetError(f"the script could not be run: {fresh.detail}", "try --python PATH")
+    if request.differs is not None and made is not None:
+        text, fresh = settled(own, request.differs, made, fresh, target, request.timeout or FRESH_SECONDS)
+        script = replace(script, text=text)
     oracle = Oracle.of(fresh, request.match, request.exclude)
     pinned = False
     if oracle is None and fresh.status == OK:
@@ -169,7 +176,7 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
     last = f"; its last line was {printed[-1]!r}" if printed else "; it printed nothing"
     return NotFailingError(
         f"{script.path.name} does not fail: it ended normally after {fresh.seconds:.1f} s{last}",
-        "reduce needs a script that raises, crashes or exits with an error; make it assert what is wrong",
+        "if it prints what is wrong, name it: --differs GOT WANT (shrinkrepro check lists the pairs that differ)",
     )
 
 
