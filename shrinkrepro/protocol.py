@@ -15,6 +15,7 @@ OBSERVE_PRIMAL = "observe-primal"  # OBSERVE and PRIMAL together
 PRIMAL = "primal"  # run it with every transform replaced by the plain function (DESIGN 4)
 PRIMAL_STRICT = "primal-strict"  # and refuse transforms without inputs and functions without a result
 CONTROL_REFERENCE = "control-reference"  # run it with every transform replaced by loops and plain autograd
+CONTROL_STRICT = "control-reference-strict"  # and refuse custom Functions whose rules differ from their forward
 CONTROL_FORWARD = "control-forward"  # forward mode alone, by reverse mode twice
 CONTROL_VMAP = "control-vmap"  # vmap alone, by a loop
 CONTROL_COMPILE = "control-compile"  # compile alone, by the identity

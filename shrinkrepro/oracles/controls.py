@@ -123,4 +123,4 @@ def observing(controls: Sequence[Control]) -> str | None:
     modes = {control.mode for control in controls if control.python is None}
     if modes & set(_PRIMAL):
         return protocol.OBSERVE_PRIMAL
-    return protocol.OBSERVE_REFERENCE if protocol.CONTROL_REFERENCE in modes else None
+    return protocol.OBSERVE_REFERENCE if modes & set(_REFERENCE[:2]) else None

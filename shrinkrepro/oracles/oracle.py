@@ -15,6 +15,7 @@ from shrinkrepro.core.verdict import Outcome, Verdict
 from shrinkrepro.oracles import places
 from shrinkrepro.oracles import signature as kinds
 from shrinkrepro.oracles.matching import compiled, output_of, pattern_of
+from shrinkrepro.oracles.mismatch import Difference, change
 from shrinkrepro.oracles.normalise import normalise
 from shrinkrepro.oracles.signature import Signature, signature_of, warning_signature
 from shrinkrepro.protocol import Execution
@@ -46,6 +47,7 @@ class Oracle:
     signature: Signature
     match: str = "signature"
     exclude: str | None = None
+    difference: Difference | None = None  # of the original's values, where a run under the harness told it
 
     def __post_init__(self) -> None:
         self.pattern  # noqa: B018  (a bad regex is told at once)
@@ -142,6 +144,10 @@ class Oracle:
             return ""
         if found.tracer_broke != want.tracer_broke:
             return "Dynamo itself no longer breaks" if want.tracer_broke else "Dynamo itself breaks"
+        if want.kind == kinds.MISMATCH:
+            changed = change(self.difference, Difference.of(execution))
+            if changed:
+                return changed
         return self._place_difference(found, source) or level_difference(want, found)
 
     def _message_may_go(self, found: Signature) -> bool:

@@ -20,6 +20,7 @@ from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import TargetError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
+from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH
 from shrinkrepro.protocol import RUN, Execution, Job
@@ -110,7 +111,10 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     def holds(text: str) -> bool:
         [execution] = judge.pool.run([Job(text, RUN, limit, alone=True)])
         judge.calibrate(execution.seconds)
-        return judge.oracle.judge(execution, text).interesting
+        same = judge.oracle.judge(execution, text).interesting
+        if same and isinstance(judge.oracle, Oracle):
+            judge.oracle = replace(judge.oracle, difference=Difference.of(execution))
+        return same
 
     text = one_file(original, holds, state.findings)
     state.alone = original.target

@@ -6,6 +6,7 @@ module; what belongs to the process and not to the namespace is set anew before 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import os
@@ -15,13 +16,16 @@ import threading
 import time
 import types
 import warnings
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from shrinkrepro.protocol import (
     CONTROL_COMPILE,
+    CONTROL_CPU,
     CONTROL_DIFFERENCES,
+    CONTROL_FLOAT64,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
+    CONTROL_STRICT,
     CONTROL_VMAP,
     EXCEPTION,
     EXIT,
@@ -35,29 +39,24 @@ from shrinkrepro.protocol import (
     Job,
     Raised,
 )
-from shrinkrepro.target import raised
+from shrinkrepro.target import compared, preload, raised
 from shrinkrepro.target.setting import Setting
 
 WARNINGS_KEPT = 50
 
-_CONTROLS = (CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE, CONTROL_DIFFERENCES)
+_CONTROLS = (CONTROL_STRICT, CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE, CONTROL_DIFFERENCES)
 _REFERENCES = {**{mode: mode for mode in _CONTROLS}, OBSERVE_REFERENCE: CONTROL_REFERENCE}
 
 
-def run_program(job: Job, setting: Setting, folder: str) -> Execution:
-    """Run ``job`` from a file in ``folder``; standard output and error must already lead to files."""
+def run_program(
+    job: Job, setting: Setting, folder: str, preloaded: Callable[[bool], None] = lambda drew: None
+) -> Execution:
+    """Run ``job`` from a file in ``folder``; standard output and error must already lead to files. ``preloaded`` is
+    called, with whether it drew random numbers, when the preloaded file has been run."""
     path = write_program(job.source, setting, folder)
     if job.seed is not None:
         setting = dataclasses.replace(setting, seed=job.seed)
     _prepare(setting, path)
-    if job.mode in (PRIMAL, PRIMAL_STRICT, OBSERVE_PRIMAL):
-        from shrinkrepro.target import primal
-
-        primal.install(observed=job.mode == OBSERVE_PRIMAL, strict=job.mode == PRIMAL_STRICT)
-    if job.mode in _REFERENCES:
-        from shrinkrepro.target import reference
-
-        reference.install(_REFERENCES[job.mode], observed=job.mode == OBSERVE_REFERENCE)
     namespace = _main_namespace(setting, path)
     observer: Any = None
     if job.mode in (OBSERVE, OBSERVE_PRIMAL, OBSERVE_REFERENCE):
@@ -72,13 +71,14 @@ def run_program(job: Job, setting: Setting, folder: str) -> Execution:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _warning_recorder(log)
-        status, chain, code = _execute(job.source, path, namespace, setting, observer)
+        ending = _execute(job, path, namespace, setting, observer, lambda: preloaded(_generator_state() != generator))
     seconds = time.monotonic() - start
     _flush()
     return Execution(
-        status=status,
-        chain=chain,
-        code=code,
+        status=ending.status,
+        chain=ending.chain,
+        code=ending.code,
+        difference=ending.difference,
         warnings=tuple(log),
         seconds=seconds,
         facts=observer.wire() if observer is not None else None,
@@ -158,50 +158,77 @@ def _warning_recorder(log: List[str]) -> Any:
     return show
 
 
+class _Ending(NamedTuple):
+    """How a program ended."""
+
+    status: str
+    chain: Tuple[Raised, ...] = ()
+    code: int = 0
+    difference: Optional[Dict[str, Any]] = None
+
+
 def _execute(
-    source: str, path: str, namespace: Dict[str, Any], setting: Setting, observer: Any
-) -> Tuple[str, Tuple[Raised, ...], int]:
+    job: Job, path: str, namespace: Dict[str, Any], setting: Setting, observer: Any, preloaded: Callable[[], None]
+) -> _Ending:
     try:
         if setting.device:
             sys.modules["torch"].set_default_device(setting.device)
-        if setting.preload:
-            with open(setting.preload, "rb") as file:
-                exec(compile(file.read(), setting.preload, "exec", dont_inherit=True), {"__name__": "__preload__"})
+        if setting.preload and preload.run(setting.preload):
+            preloaded()
+        _install(job.mode)  # after the preload: what that exchanges is the library as it is
         if observer is not None:
             code = observer.compile()
             with observer.active():
                 exec(code, namespace)
         else:
-            exec(compile(source, path, "exec", dont_inherit=True), namespace)
+            exec(compile(job.source, path, "exec", dont_inherit=True), namespace)
         for thread in threading.enumerate():  # a plain run waits for them before it ends
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
     except SystemExit as stop:
         return _stopped(stop)
     except BaseException as error:
-        return _failed(error)
-    return OK, (), 0
+        return _failed(error, job.source, path)
+    return _Ending(OK)
 
 
-def _stopped(stop: SystemExit) -> Tuple[str, Tuple[Raised, ...], int]:
+def _install(mode: str) -> None:
+    """Put the stand-ins of ``mode`` in the place of what it replaces."""
+    if mode in (PRIMAL, PRIMAL_STRICT, OBSERVE_PRIMAL):
+        from shrinkrepro.target import primal
+
+        primal.install(observed=mode == OBSERVE_PRIMAL, strict=mode == PRIMAL_STRICT)
+    if mode in _REFERENCES:
+        from shrinkrepro.target import reference
+
+        reference.install(_REFERENCES[mode], observed=mode == OBSERVE_REFERENCE)
+    if mode == CONTROL_FLOAT64:
+        from shrinkrepro.target import float64
+
+        float64.install()
+    if mode == CONTROL_CPU:
+        from shrinkrepro.target import cpu
+
+        cpu.install()
+
+
+def _stopped(stop: SystemExit) -> _Ending:
     if stop.code is None or stop.code == 0:
-        return OK, (), 0
+        return _Ending(OK)
     code = stop.code if isinstance(stop.code, int) else 1
     behind = raised.source_of(stop)
     if not isinstance(stop.code, int):
         sys.stderr.write("%s\n" % (stop.code,))
     if behind is not None and not isinstance(behind, SystemExit):
-        return EXCEPTION, raised.chain_of(behind), code
-    return EXIT, (), code
+        return _Ending(EXCEPTION, raised.chain_of(behind), code)
+    return _Ending(EXIT, code=code)
 
 
-def _failed(error: BaseException) -> Tuple[str, Tuple[Raised, ...], int]:
+def _failed(error: BaseException, source: str, path: str) -> _Ending:
     chain = raised.chain_of(error)
-    try:
+    with contextlib.suppress(Exception):  # the program may have closed or replaced the stream
         sys.stderr.write(raised.as_text(chain))
-    except Exception:  # the program may have closed or replaced the stream
-        return EXCEPTION, chain, 1
-    return EXCEPTION, chain, 1
+    return _Ending(EXCEPTION, chain, 1, compared.difference_of(error, source, path))
 
 
 def _flush() -> None:

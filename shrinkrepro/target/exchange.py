@@ -34,6 +34,8 @@ def compiler(identity: Any) -> List[Entry]:
 def exchange(entries: Iterable[Entry], load: bool = False) -> None:
     """Exchange functions in this process, for good; the first entry of a function counts. Modules that are not
     loaded are left out, or loaded if ``load`` says so."""
+    if not _index:
+        index_globals()
     table: Dict[int, Tuple[Any, Any]] = {}
     for home, name, stand_in in entries:
         if load:
@@ -42,11 +44,40 @@ def exchange(entries: Iterable[Entry], load: bool = False) -> None:
         original = getattr(sys.modules.get(home), name, None)
         if callable(original):
             table.setdefault(id(original), (original, stand_in))
+    for original, stand_in in table.values():
+        for space, name in _index[0].spots.get(id(original), ()):
+            if space.get(name) is original:
+                space[name] = stand_in
+    unseen = any(id(original) not in _index[0].spots for original, _ in table.values())
     for space in _spaces():
-        for name, value in list(space.items()):
-            known = table.get(id(value))
-            if known is not None and known[0] is value:
-                space[name] = known[1]
+        if unseen or id(space) not in _index[0].known:
+            for name, value in list(space.items()):
+                if id(value) in table and table[id(value)][0] is value:
+                    space[name] = table[id(value)][1]
+
+
+class _Index:
+    """Where each function stands in the globals of the modules that were loaded when it was made.
+
+    A forked child that looks through all globals itself copies every page that holds one of them: 70 ms against 3.
+    """
+
+    def __init__(self) -> None:
+        self.spots: Dict[int, List[Tuple[Dict[str, Any], str]]] = {}
+        self.spaces: List[Dict[str, Any]] = _spaces()
+        self.known = {id(space) for space in self.spaces}
+        for space in self.spaces:
+            for name, value in list(space.items()):
+                if callable(value) and not isinstance(value, type):
+                    self.spots.setdefault(id(value), []).append((space, name))
+
+
+_index: List[_Index] = []
+
+
+def index_globals() -> None:
+    """Look through the globals of all loaded modules now, in the process that the children are forked from."""
+    _index[:] = [_Index()]
 
 
 def without_module_compile() -> None:

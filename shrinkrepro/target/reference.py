@@ -15,11 +15,13 @@ from shrinkrepro.protocol import (
     CONTROL_DIFFERENCES,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
+    CONTROL_STRICT,
     CONTROL_VMAP,
 )
 from shrinkrepro.target import differences, eager, plain, reverse
 from shrinkrepro.target.exchange import Entry, compiler, everywhere, exchange, without_module_compile
 from shrinkrepro.target.forward import Duals, Forward, Pushed, twice
+from shrinkrepro.target.rules import apply_checked
 from shrinkrepro.target.without_backward import apply_forward
 
 
@@ -28,7 +30,7 @@ def install(mode: str, observed: bool = False) -> None:
     operators too."""
     import torch
 
-    everything = mode in (CONTROL_REFERENCE, CONTROL_DIFFERENCES)
+    everything = mode in (CONTROL_STRICT, CONTROL_REFERENCE, CONTROL_DIFFERENCES)
     entries: List[Entry] = []
     if everything or mode == CONTROL_COMPILE:
         entries += compiler(plain.compile)
@@ -38,9 +40,11 @@ def install(mode: str, observed: bool = False) -> None:
         entries += _vmap(torch)
     if mode == CONTROL_DIFFERENCES:
         entries += _reverse(differences.vjp) + _forward(torch, differences.pushed)
-    if mode == CONTROL_REFERENCE:
+    if mode in (CONTROL_STRICT, CONTROL_REFERENCE):
         entries += _reverse(reverse.vjp) + _forward(torch, twice(reverse.vjp))
-        torch.autograd.Function.apply = apply_forward(torch.autograd.Function.__dict__["apply"])
+        original = torch.autograd.Function.__dict__["apply"]
+        through = apply_forward(original)
+        torch.autograd.Function.apply = apply_checked(original, through) if mode == CONTROL_STRICT else through
     if mode == CONTROL_FORWARD:
         entries += _forward(torch, twice(torch.func.vjp))
     exchange(entries)

@@ -27,9 +27,11 @@ from shrinkrepro.protocol import RUN, SIGNAL, TIMEOUT, Job, to_wire
 from shrinkrepro.target import setting as settings
 from shrinkrepro.target.attend import HostGone, attend, lost, reap_orphans
 from shrinkrepro.target.child import HARNESS_FAILED, become_child, remove, run_batch, send
+from shrinkrepro.target.exchange import index_globals
 from shrinkrepro.target.leaks import Baseline, thread_count
 from shrinkrepro.target.setting import Setting
 
+_STAND_INS = tuple("shrinkrepro.target." + name for name in ("reference", "primal", "eager", "observe"))
 # Imported lazily by the first transform of a process; without them each child would pay 1.5 to 4 s.
 PRELOADS = ("torch.func", "torch._dynamo", "torch._decomp.decompositions_for_jvp", "numpy.random")
 
@@ -93,7 +95,7 @@ def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
         return {"error": "no-torch", "detail": "%s: %s" % (type(error).__name__, error)}
     by_torch = sorted(sys.modules)
     torch.set_num_threads(1)
-    threaded = [] if spawn else _load([*PRELOADS, *modules])
+    threaded = [] if spawn else _load([*PRELOADS, *_STAND_INS, *modules])
     warnings.showwarning = show
     for name in ("torch._functorch.vmap", "torch._functorch.eager_transforms"):  # what tracebacks quote
         linecache.getlines(getattr(sys.modules.get(name), "__file__", None) or "")
@@ -135,6 +137,7 @@ class Server:
         self.pid = os.getpid()
         sys.path.insert(0, setting.sys_path0)
         self.baseline = Baseline()
+        index_globals()
 
     def learn(self, modules: Sequence[str]) -> Dict[str, Any]:
         """Import what programs turned out to import, so that the next children have it."""
@@ -143,6 +146,7 @@ class Server:
         threaded = _load(modules)
         warnings.showwarning = show
         self.baseline = Baseline()
+        index_globals()
         gc.collect()
         gc.freeze()
         return {"threaded": threaded, "modules": sorted(sys.modules)}

@@ -6,7 +6,7 @@ then the reference for that too.
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import torch
 
@@ -30,18 +30,23 @@ class _Context:
         return
 
 
+def through_forward(cls: Any, args: Sequence[Any]) -> Any:
+    """What the forward of a Function computes, to be differentiated through."""
+    context = _Context()
+    if cls.setup_context is torch.autograd.Function.setup_context:
+        return cls.forward(context, *args)
+    output = cls.forward(*args)
+    cls.setup_context(context, tuple(args), output)
+    return output
+
+
 def apply_forward(original: Any) -> Any:
     """``Function.apply`` that differentiates through forward where the class has no backward."""
     base = torch.autograd.Function
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if cls.backward is not base.backward or cls.vjp is not base.vjp:
+        if kwargs or cls.backward is not base.backward or cls.vjp is not base.vjp:
             return original.__func__(cls, *args, **kwargs)
-        context = _Context()
-        if cls.setup_context is base.setup_context:
-            return cls.forward(context, *args, **kwargs)
-        output = cls.forward(*args, **kwargs)
-        cls.setup_context(context, args, output)
-        return output
+        return through_forward(cls, args)
 
     return classmethod(apply)
