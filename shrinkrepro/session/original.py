@@ -63,17 +63,14 @@ def read_script(request: Request) -> Script:
     """
     cwd = (request.cwd or Path.cwd()).absolute()
     package = ""
-    if request.text is not None:
-        path, text = cwd / "script.py", request.text
-    elif request.script is not None:
-        path = request.script.absolute()
-        text = path.read_text(encoding="utf-8-sig")
-    else:
-        path = _module_file(request.module or "", cwd)
-        text = path.read_text(encoding="utf-8-sig")
-        package = (request.module or "").rpartition(".")[0]
+    if request.module is not None:
+        path = _module_file(request.module, cwd)
+        package = request.module.rpartition(".")[0]
         if path.name == "__main__.py":
-            package = request.module or ""
+            package = request.module
+    else:
+        path = request.script.absolute() if request.script is not None else cwd / "script.py"
+    text = request.text if request.text is not None else path.read_text(encoding="utf-8-sig")
     return Script(path, text, package)
 
 
@@ -112,7 +109,7 @@ def run_original(request: Request, progress: Progress) -> Original:
     local = locate(target, script.text, script.package)
     if request.device is not None:
         script, local = _moved(script, local, request.device)
-    target = replace(target, modules=_libraries(script, local))
+    target = replace(target, modules=libraries(script, local))
     own = script.text
     made = compared(own, request.differs) if request.differs is not None else None
     script = replace(script, text=made.text) if made is not None else script
@@ -157,7 +154,7 @@ def _moved(script: Script, local: LocalModules, device: str) -> tuple[Script, Lo
     return replace(script, text=on_device(text, device)), local
 
 
-def _libraries(script: Script, local: LocalModules) -> tuple[str, ...]:
+def libraries(script: Script, local: LocalModules) -> tuple[str, ...]:
     """The libraries that the script and its local modules import: what a warm server imports in advance."""
     own = {name.split(".")[0] for name in local.sources} | {"__main__"}
     texts = [(script.text, script.package)]

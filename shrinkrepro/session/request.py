@@ -18,7 +18,7 @@ class Request:
 
     script: Path | None  # a file, or None with ``module`` or ``text``
     module: str | None = None  # "pkg.mod", run as with -m
-    text: str | None = None  # the source itself (library use)
+    text: str | None = None  # the source itself; with ``script`` or ``module``: in the place of what stands there
     args: tuple[str, ...] = ()
     python: str | None = None  # target interpreter; None: the host's own
     device: str | None = None
