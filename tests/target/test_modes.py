@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterator
 
 import pytest
 
 from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.protocol import EXCEPTION, OBSERVE, OBSERVE_PRIMAL, OK, PRIMAL, Execution, Job
 from shrinkrepro.workers.pool import Pool
-from shrinkrepro.workers.target import Target
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
-    folder = tmp_path_factory.mktemp("script")
-    (folder / "script.py").write_text("")
-    with Pool(Target(python=sys.executable, script_path=folder / "script.py", cwd=folder)) as pool:
-        yield pool
 
 
 def run(pool: Pool, source: str, mode: str) -> Execution:

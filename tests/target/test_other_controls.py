@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-
 import pytest
 
 from shrinkrepro.core.devices import on_device
 from shrinkrepro.protocol import CONTROL_CPU, CONTROL_FLOAT64, EXCEPTION, OK, RUN, Execution, Job
 from shrinkrepro.workers.pool import Pool
-from shrinkrepro.workers.target import Target
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
-    folder = tmp_path_factory.mktemp("script")
-    (folder / "script.py").write_text("")
-    with Pool(Target(python=sys.executable, script_path=folder / "script.py", cwd=folder), jobs=1) as pool:
-        yield pool
 
 
 def run(pool: Pool, source: str, mode: str) -> Execution:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-
 import pytest
 
 from shrinkrepro.protocol import (
@@ -20,19 +17,10 @@ from shrinkrepro.protocol import (
     Job,
 )
 from shrinkrepro.workers.pool import Pool
-from shrinkrepro.workers.target import Target
 
 pytestmark = pytest.mark.torch
 
 MODES = (CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE)
-
-
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
-    folder = tmp_path_factory.mktemp("script")
-    (folder / "script.py").write_text("")
-    with Pool(Target(python=sys.executable, script_path=folder / "script.py", cwd=folder), jobs=1) as pool:
-        yield pool
 
 
 def run(pool: Pool, source: str, mode: str) -> Execution:
