@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shrinkrepro.cli import options
+from shrinkrepro.cli import function_options, options
+from shrinkrepro.cli.add import Origin, Title
 from shrinkrepro.cli.console import console
 from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, UNCONFIRMED
 
@@ -28,6 +29,12 @@ def reduce(
         typer.Option("-o", metavar="OUT", help="The result.  [default: SCRIPT_reduced.py beside SCRIPT]"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an OUT that exists.")] = False,
+    case: Annotated[
+        Path | None,
+        typer.Option("--case", metavar="DIR", help="Write the result as a case into this folder, or as this file."),
+    ] = None,
+    title: Title = "",
+    origin: Origin = "",
     python: options.Python = None,
     device: options.Device = None,
     cwd: options.Cwd = None,
@@ -56,6 +63,12 @@ def reduce(
             help="Of a script that only prints: two expressions in its own names, which should be close.",
         ),
     ] = None,
+    function: function_options.Function = None,
+    transform: function_options.Transform = None,
+    inputs: function_options.Inputs = None,
+    in_dims: function_options.InDims = None,
+    argnums: function_options.Argnums = None,
+    tangents: function_options.Tangents = None,
     control: options.Control = None,
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
@@ -75,10 +88,32 @@ def reduce(
     from shrinkrepro.report.files import as_json, claim_output, default_output, write_whole
     from shrinkrepro.report.summary import print_summary
     from shrinkrepro.session.run import DEFAULT_BUDGET
+    from shrinkrepro.tasks.add import AddRequest, case_file, of_reduction
     from shrinkrepro.tasks.inputs import parse_duration
 
     path, arguments = options.program_arguments(script, module, args)
+    under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
+    if under is not None and under.transform == "all":
+        with _progress(None, 0.0, quiet, no_color) as progress:
+            tried = api.try_transforms(
+                path,
+                under,
+                module=module,
+                args=arguments,
+                python=python,
+                device=device,
+                cwd=cwd,
+                jobs=jobs,
+                timeout=timeout,
+                seed=seed,
+                isolation=isolation,
+                preload=preload,
+                progress=progress,
+            )
+        return function_options.told(console(no_color), tried, quiet)
     output = out or default_output(path, module)
+    if case is not None and out is None:
+        output = case_file(case, path.stem if path is not None else (module or "case").rpartition(".")[2])
     if path is None or path.is_file():  # else the bad SCRIPT is what has to be told, and the task does that
         claim_output(output, force=force, never=path)
         if json is not None:
@@ -100,6 +135,7 @@ def reduce(
             keep=keep,
             exclude=exclude,
             differs=differs,
+            under=under,
             control=control or (),
             seed=seed,
             isolation=isolation,
@@ -109,7 +145,14 @@ def reduce(
         )
     if not quiet:
         print_summary(console(no_color), reduction, output)
-    write_whole(output, reduction.source)
+    if case is None or out is not None:
+        write_whole(output, reduction.source)
+    if case is not None:
+        file = case_file(case, output.stem) if out is not None else output
+        write_whole(file, reduction.source)  # whatever comes of the table, the result is there
+        asked = AddRequest(file, title, origin, python=python, match=match, preload=preload, jobs=jobs)
+        with _progress(None, seconds, True, no_color) as silent:
+            write_whole(file, of_reduction(asked, reduction, path.name if path else module or "", silent).text)
     if json is not None:
         write_whole(json, as_json(reduction))
     return exit_code(reduction)
