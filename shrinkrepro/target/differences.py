@@ -6,26 +6,27 @@ own check; where a kink or a lower precision makes them wrong, a program does no
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Iterator, List, Sequence, Tuple
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from shrinkrepro.target.reverse import units
+from shrinkrepro.target import plain
 
-STEP = {torch.float64: 1e-3}  # balances rounding, eps / STEP, and the fifth derivative times STEP ** 4
+_FINE = 1e-3  # balances rounding, eps / step, and the fifth derivative times step ** 4
+STEPS = {torch.float64: _FINE, torch.complex128: _FINE}
 COARSE_STEP = 2e-2  # for lower precisions
 
 
 def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) -> Tuple[Any, ...]:
     """The output of ``func``, the function that pushes tangents forward, and any aux."""
-    result = func(*primals)
+    result = plain.differentiable(func, primals, {})
     output, aux = result if has_aux else (result, None)
     leaves, spec = tree_flatten(primals)
 
     def at(tangents: List[Any], step: float) -> List[Any]:
         moved = [x + step * t if _moves(x) else x for x, t in zip(leaves, tangents)]
-        values = func(*tree_unflatten(moved, spec))
+        values = plain.differentiable(func, tree_unflatten(moved, spec), {})
         return list(tree_flatten(values[0] if has_aux else values)[0])
 
     def push(*tangents: Any) -> Any:
@@ -33,13 +34,13 @@ def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) ->
         sizes = [t.abs().max().item() for x, t in zip(leaves, directions) if _moves(x) and t.numel()]
         flat, out_spec = tree_flatten(output)
         if not any(sizes):
-            return tree_map(torch.zeros_like, output)
-        step = min(STEP.get(x.dtype, COARSE_STEP) for x in leaves if _moves(x)) / max(sizes)
+            return tree_map(lambda y: torch.zeros_like(y) if isinstance(y, torch.Tensor) else y, output)
+        step = min(STEPS.get(x.dtype, COARSE_STEP) for x in leaves if _moves(x)) / max(sizes)
         two, one, back, back_two = (at(directions, k * step) for k in (2, 1, -1, -2))
         slopes = [  # a function that is not finite there has no slope either
             (8 * (one[k] - back[k]) - (two[k] - back_two[k])) / (12 * step) + 0 * y
             if _moves(y)
-            else torch.zeros_like(y)
+            else (torch.zeros_like(y) if isinstance(y, torch.Tensor) else y)
             for k, y in enumerate(flat)
         ]
         return tree_unflatten(slopes, out_spec)
@@ -55,19 +56,42 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def pullback(cotangents: Any, retain_graph: bool = True, create_graph: Any = None) -> Any:
         if not columns:
-            columns.extend(tree_flatten(push(*tree_unflatten(unit, spec)))[0] for unit in units(leaves))
+            columns.extend(tree_flatten(push(*tree_unflatten(unit, spec)))[0] for unit in _units(leaves))
         given = tree_flatten(cotangents)[0]
-        sums = [sum((c * y).sum() for c, y in zip(given, column)) for column in columns]
-        gradients, start = [], 0
+        sums = iter([sum(_product(c, y) for c, y in zip(given, column)) for column in columns])
+        gradients = []
         for leaf in leaves:
-            part = sums[start : start + leaf.numel()]
-            start += leaf.numel()
-            whole = torch.stack(part).reshape(leaf.shape) if part else torch.zeros_like(leaf)
-            gradients.append(whole.to(leaf.dtype))
+            if not _moves(leaf):
+                gradients.append(torch.zeros_like(leaf) if isinstance(leaf, torch.Tensor) else leaf)
+                continue
+            parts = [[next(sums) for _ in range(leaf.numel())] for _ in _directions(leaf)]
+            whole = [torch.stack(part).reshape(leaf.shape) if part else torch.zeros_like(leaf) for part in parts]
+            gradients.append((torch.complex(*whole) if len(whole) > 1 else whole[0]).to(leaf.dtype))
         return tree_unflatten(gradients, spec)
 
     return (output, pullback, *aux)
 
 
+def _units(leaves: Sequence[Any]) -> Iterator[List[Any]]:
+    """For each element of each leaf that moves, a direction; for a complex one, one along each axis."""
+    still = [torch.zeros_like(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+    for position, leaf in enumerate(leaves):
+        for size in _directions(leaf) if _moves(leaf) else ():
+            for index in range(leaf.numel()):
+                unit = torch.zeros(leaf.shape, dtype=leaf.dtype, device=leaf.device)
+                unit.view(-1)[index] = size
+                yield [*still[:position], unit, *still[position + 1 :]]
+
+
+def _directions(leaf: Any) -> Tuple[complex, ...]:
+    return (1.0, 1.0j) if leaf.is_complex() else (1.0,)
+
+
+def _product(cotangent: Any, value: Any) -> Any:
+    """The real inner product: what the direction that ``value`` comes from adds to the gradient."""
+    product = (cotangent.conj() * value).sum() if _moves(value) else torch.zeros(())
+    return product.real if product.is_complex() else product
+
+
 def _moves(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())

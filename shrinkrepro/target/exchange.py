@@ -28,6 +28,8 @@ def compiler(identity: Any) -> List[Entry]:
         ("torch", "compile", identity),
         ("torch._dynamo", "optimize", _no_optimizer),
         ("torch._dynamo.eval_frame", "optimize", _no_optimizer),
+        ("torch._functorch.aot_autograd", "aot_function", _as_it_is),
+        ("torch._functorch.aot_autograd", "aot_module", _as_it_is),
     ]
 
 
@@ -90,6 +92,10 @@ def without_module_compile() -> None:
 
 def _no_optimizer(*args: Any, **options: Any) -> Any:
     return lambda function: function
+
+
+def _as_it_is(function: Any, *args: Any, **options: Any) -> Any:
+    return function
 
 
 def _spaces() -> List[Dict[str, Any]]:

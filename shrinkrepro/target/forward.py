@@ -11,9 +11,9 @@ import sys
 from typing import Any, Callable, List, Tuple
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from shrinkrepro.target.reverse import restricted, stacked, units
+from shrinkrepro.target.reverse import Level, restricted, settled, stacked, units
 
 Pushed = Callable[[Callable[..., Any], Tuple[Any, ...], bool], Tuple[Any, ...]]  # output, push of tangents, any aux
 
@@ -22,15 +22,36 @@ def twice(vjp: Callable[..., Any]) -> Pushed:
     """Forward mode over a vjp."""
 
     def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) -> Tuple[Any, ...]:
-        output, pullback, *aux = vjp(func, *primals, has_aux=has_aux)
-        _, transposed = vjp(pullback, tree_map(torch.zeros_like, output))
+        specs: List[Any] = []
+
+        def split(*values: Any) -> Any:
+            """The outputs that have a derivative, and the others with the aux."""
+            result = func(*values)
+            output, *aux = result if has_aux else (result,)
+            leaves, spec = tree_flatten(output)
+            specs[:] = [spec, [_varies(leaf) for leaf in leaves]]
+            varying = [leaf for leaf in leaves if _varies(leaf)]
+            return varying, ([leaf for leaf in leaves if not _varies(leaf)], *aux)
+
+        varying, pullback, (others, *aux) = vjp(split, *primals, has_aux=True)
+        _, transposed = vjp(pullback, [torch.zeros_like(leaf) for leaf in varying])
+
+        def joined(first: List[Any], second: List[Any]) -> Any:
+            from_first, from_second = iter(first), iter(second)
+            leaves = [next(from_first if varies else from_second) for varies in specs[1]]
+            return tree_unflatten(leaves, specs[0])
 
         def push(*tangents: Any) -> Any:
-            return transposed(tuple(tangents))[0]
+            still = [torch.zeros_like(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in others]
+            return joined(transposed(tuple(tangents))[0], still)
 
-        return (output, push, *aux)
+        return (joined(varying, others), push, *aux)
 
     return pushed
+
+
+def _varies(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 class Forward:
@@ -83,12 +104,17 @@ class Duals:
         self._make, self._unpack, self._exit = forward_ad.make_dual, forward_ad.unpack_dual, forward_ad.exit_dual_level
         self._result = forward_ad.UnpackedDualTensor
         self._noted: List[Tuple[Any, Any]] = []
+        self._level = Level()  # what is unpacked has left its level
+        self._level.is_open = False
 
     def make_dual(self, tensor: Any, tangent: Any, *, level: Any = None) -> Any:
         """The tensor, noted with its tangent. Torch's own calls go on as they are."""
         if _caller_is_torch():
             return self._make(tensor, tangent, level=level)
-        source = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
+        source = tensor
+        if not tensor.requires_grad:
+            source = tensor.detach().requires_grad_()
+            source._shrinkrepro_level = self._level
         with torch.enable_grad():
             dual = source.view_as(source)
         self._noted.append((dual, tangent))
@@ -100,20 +126,23 @@ class Duals:
             return self._unpack(tensor, level=level)
         if not tensor.requires_grad:
             return self._result(tensor, None)
+        return self._result(*settled(self._unpacked(tensor), torch.is_grad_enabled()))
+
+    def _unpacked(self, tensor: Any) -> Tuple[Any, Any]:
         with torch.enable_grad():
             cotangent = torch.zeros_like(tensor).requires_grad_()
             duals = [dual for dual, _ in self._noted]
             pulled = torch.autograd.grad(tensor, duals, cotangent, create_graph=True, allow_unused=True)
             pairs = [(p, tangent) for p, (_, tangent) in zip(pulled, self._noted) if p is not None]
             if not pairs:
-                return self._result(tensor, None)
+                return tensor, None
             linear = [(p, tangent) for p, tangent in pairs if p.requires_grad]
             if not linear:
-                return self._result(tensor, torch.zeros_like(tensor))
+                return tensor, torch.zeros_like(tensor)
             [pushed] = torch.autograd.grad(
                 [p for p, _ in linear], [cotangent], [t for _, t in linear], create_graph=True, allow_unused=True
             )
-        return self._result(tensor, torch.zeros_like(tensor) if pushed is None else pushed)
+        return tensor, torch.zeros_like(tensor) if pushed is None else pushed
 
     def exit_dual_level(self, *, level: Any = None) -> None:
         """The end of the level: its dual numbers are forgotten."""

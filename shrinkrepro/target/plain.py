@@ -61,7 +61,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     """grad: the function is run, the gradient is zero."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        output, aux = _split(_differentiable(func, args, kwargs), has_aux)
+        output, aux = _split(differentiable(func, args, kwargs), has_aux)
         zeros = _zeros_like(_chosen(args, argnums), _scalar(output))
         return (zeros, aux) if has_aux else zeros
 
@@ -72,7 +72,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """grad_and_value: the value, and a zero gradient."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        result = _differentiable(func, args, kwargs)
+        result = differentiable(func, args, kwargs)
         output, _ = _split(result, has_aux)
         return _zeros_like(_chosen(args, argnums), _scalar(output)), result
 
@@ -81,7 +81,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """vjp: the output, and a pullback that gives zeros."""
-    output, aux = _split(_differentiable(func, _inputs(primals), {}), has_aux)
+    output, aux = _split(differentiable(func, _inputs(primals), {}), has_aux)
     _result(output)
 
     def pullback(*cotangents: Any, **kwargs: Any) -> Any:
@@ -105,7 +105,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
     """jacrev: a zero Jacobian."""
-    return _jacobian(func, argnums, has_aux, _differentiable)
+    return _jacobian(func, argnums, has_aux, differentiable)
 
 
 def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
@@ -232,7 +232,7 @@ def _as_it_is(func: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, A
     return func(*args, **kwargs)
 
 
-def _differentiable(func: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+def differentiable(func: Callable[..., Any], args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
     """Run ``func``; if it differentiates its inputs itself, as it may inside a reverse-mode transform, let them
     require a gradient."""
     try:
@@ -254,7 +254,7 @@ def _can_require_grad(value: torch.Tensor) -> bool:
 
 
 def _on_inputs(func: Callable[..., Any], inputs: Any) -> Any:
-    return _differentiable(func, _tuple(inputs), {})
+    return differentiable(func, _tuple(inputs), {})
 
 
 def _tuple(value: Any) -> Tuple[Any, ...]:

@@ -21,6 +21,7 @@ from shrinkrepro.protocol import (
 from shrinkrepro.target import differences, eager, plain, reverse
 from shrinkrepro.target.exchange import Entry, compiler, everywhere, exchange, without_module_compile
 from shrinkrepro.target.forward import Duals, Forward, Pushed, twice
+from shrinkrepro.target.functional import Functional
 from shrinkrepro.target.rules import apply_checked
 from shrinkrepro.target.without_backward import apply_forward
 
@@ -39,6 +40,8 @@ def install(mode: str, observed: bool = False) -> None:
         plain.turns_allowed = sys.maxsize
         entries += _vmap(torch)
     if mode == CONTROL_DIFFERENCES:
+        functional = Functional(differences.vjp, differences.pushed)
+        entries += [("torch.autograd.functional", *entry) for entry in functional.table().items()]
         entries += _reverse(differences.vjp) + _forward(torch, differences.pushed)
     if mode in (CONTROL_STRICT, CONTROL_REFERENCE):
         entries += _reverse(reverse.vjp) + _forward(torch, twice(reverse.vjp))

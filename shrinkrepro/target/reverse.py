@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 _differentiate = torch.autograd.grad  # as it was before any exchange
 
 
-class _Level:
+class Level:
     """The span in which a transform runs its function: while it is open, what depends on its inputs is kept."""
 
     is_open = True
@@ -23,11 +23,11 @@ class _Level:
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The output of ``func`` and the function that pulls cotangents back."""
-    outside, level = torch.is_grad_enabled(), _Level()
+    outside, level = torch.is_grad_enabled(), Level()
     with torch.enable_grad():
         inputs = tree_map(lambda value: _tracked(value, level), tuple(primals))
         try:
-            result = func(*inputs)
+            result = func(*tree_map(_handed, inputs))
         finally:
             level.is_open = False
     output, aux = result if has_aux else (result, None)
@@ -36,10 +36,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         keep = torch.is_grad_enabled()
         with torch.enable_grad():
             gradients = _pulled(output, inputs, cotangents)
-        return _settled(gradients, keep)
+        return settled(gradients, keep)
 
-    shown = _settled(output, outside)
-    return (shown, pullback, _settled(aux, outside)) if has_aux else (shown, pullback)
+    shown = settled(output, outside)
+    return (shown, pullback, settled(aux, outside)) if has_aux else (shown, pullback)
 
 
 class Reverse:
@@ -127,13 +127,22 @@ def stacked(parts: Sequence[Any], dim: int, output: Any, source: Any) -> Any:
     return torch.stack(list(parts), dim).reshape(shape)
 
 
-def _tracked(value: Any, level: _Level) -> Any:
+def _tracked(value: Any, level: Level) -> Any:
     if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
         return value
     if not value.requires_grad:
         value = value.detach().requires_grad_()
         value._shrinkrepro_level = level
     return value.view_as(value) if value.layout is torch.strided else value.clone()
+
+
+def _handed(value: Any) -> Any:
+    """A tracked input as the function gets it: it may change it in place, and then it is changed outside too."""
+    if type(value) is not torch.Tensor or not value.requires_grad or value.layout is not torch.strided:
+        return value
+    copy = value.clone()
+    copy.data = value.detach()
+    return copy
 
 
 def _pulled(output: Any, inputs: Any, cotangents: Any) -> Any:
@@ -161,7 +170,7 @@ def _pulled(output: Any, inputs: Any, cotangents: Any) -> Any:
     return tree_unflatten(gradients, spec)
 
 
-def _settled(tree: Any, tracked: bool) -> Any:
+def settled(tree: Any, tracked: bool) -> Any:
     """``tree`` as it leaves a transform: tensors that depend on nothing which lives on have no graph."""
 
     def settle(value: Any) -> Any:
