@@ -35,8 +35,10 @@ from shrinkrepro.errors import (
 )
 from shrinkrepro.session import AlsoFound, Counts, Progress, Reduction, Request
 from shrinkrepro.tasks import check as _check
+from shrinkrepro.tasks import function as _function
 from shrinkrepro.tasks import reduction as _reduction
 from shrinkrepro.tasks.check import CheckResult
+from shrinkrepro.tasks.function import TransformsResult, Under
 from shrinkrepro.tasks.inputs import parse_duration
 
 __all__ = [
@@ -57,6 +59,8 @@ __all__ = [
     "TargetError",
     "Tier",
     "TooFlakyError",
+    "TransformsResult",
+    "Under",
     "UsageError",
     "check",
     "delete",
@@ -65,6 +69,7 @@ __all__ = [
     "reduce",
     "replace",
     "strategy",
+    "try_transforms",
 ]
 
 
@@ -99,6 +104,7 @@ def reduce(
     keep: str | None = None,
     exclude: str | None = None,
     differs: tuple[str, str] | None = None,
+    under: Under | None = None,
     control: Sequence[str] = (),
     seed: int = 0,
     isolation: str | None = None,
@@ -125,6 +131,7 @@ def reduce(
         keep: a regular expression that the reduced source must go on matching.
         exclude: a regular expression of another, known failure, on the output.
         differs: of a script that does not fail, two expressions in its own names, which should be close.
+        under: a function of the script to put under a transform, and to compare with its reference.
         control: what the script must pass, and so must its reductions: ``primal``, ``reference``, ``vmap``,
             ``forward``, ``eager``, ``finite-difference``, ``float64``, ``cpu``, ``python=PATH``, or ``none``; by
             default the strictest that it passes.
@@ -163,6 +170,8 @@ def reduce(
         preload=_path(preload),
         anyway=anyway,
     )
+    if under is not None:
+        return _function.reduce(request, under, progress or Silent())
     return _reduction.reduce(request, progress or Silent())
 
 
@@ -176,6 +185,7 @@ def check(
     cwd: str | os.PathLike[str] | None = None,
     timeout: float | str | None = None,
     match: str = "signature",
+    under: Under | None = None,
     seed: int = 0,
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
@@ -200,7 +210,47 @@ def check(
         isolation=isolation,
         preload=_path(preload),
     )
+    if under is not None:
+        return _function.check(request, under, progress or Silent())
     return _check.check(request, progress or Silent())
+
+
+def try_transforms(
+    source_or_path: str | os.PathLike[str] | None,
+    under: Under,
+    *,
+    module: str | None = None,
+    args: Sequence[str] = (),
+    python: str | None = None,
+    device: str | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    timeout: float | str | None = None,
+    seed: int = 0,
+    isolation: str | None = None,
+    preload: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> TransformsResult:
+    """Say under which transforms a function differs from its reference; ``under.transform`` is ``"all"``.
+
+    Takes and raises what ``reduce`` does.
+    """
+    script, text = _script_or_text(source_or_path)
+    request = Request(
+        script=script,
+        module=module,
+        text=text,
+        args=tuple(args),
+        python=python,
+        device=device,
+        cwd=_path(cwd),
+        jobs=jobs,
+        timeout=_seconds(timeout, "--timeout"),
+        seed=seed,
+        isolation=isolation,
+        preload=_path(preload),
+    )
+    return _function.try_all(request, under, progress or Silent())
 
 
 def _script_or_text(given: str | os.PathLike[str] | None) -> tuple[Path | None, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shrinkrepro.cli import options
+from shrinkrepro.cli import function_options, options
 from shrinkrepro.errors import TooFlakyError
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ def check(
     cwd: options.Cwd = None,
     timeout: options.Timeout = None,
     match: options.Match = "signature",
+    function: function_options.Function = None,
+    transform: function_options.Transform = None,
+    inputs: function_options.Inputs = None,
+    in_dims: function_options.InDims = None,
+    argnums: function_options.Argnums = None,
+    tangents: function_options.Tangents = None,
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
     preload: options.Preload = None,
@@ -37,8 +43,28 @@ def check(
     from shrinkrepro.report.files import as_json, claim_output, write_whole
 
     path, arguments = options.program_arguments(script, module, args)
+    under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
     if json is not None:
         claim_output(json, force=True, never=path, option="--json")
+    if under is not None and under.transform == "all":
+        with _progress(quiet) as progress:
+            tried = api.try_transforms(
+                path,
+                under,
+                module=module,
+                args=arguments,
+                python=python,
+                device=device,
+                cwd=cwd,
+                timeout=timeout,
+                seed=seed,
+                isolation=isolation,
+                preload=preload,
+                progress=progress,
+            )
+        if json is not None:
+            write_whole(json, as_json(tried))
+        return function_options.told(console(no_color), tried, quiet)
     with _progress(quiet) as progress:
         result = api.check(
             path,
@@ -49,6 +75,7 @@ def check(
             cwd=cwd,
             timeout=timeout,
             match=match,
+            under=under,
             seed=seed,
             isolation=isolation,
             preload=preload,

@@ -91,15 +91,15 @@ def _nearest(path: Path) -> str:
 
 
 def _check_program(request: Request) -> None:
-    ways = [way for way in (request.script, request.module, request.text) if way is not None]
-    if len(ways) != 1:
+    named = (request.script is not None) + (request.module is not None)
+    if named > 1 or (named == 0 and request.text is None):
         raise UsageError("name one script, or one module with -m", "shrinkrepro reduce SCRIPT [-- ARGS...]")
     if request.module is not None:
         if not _MODULE.fullmatch(request.module):
             raise UsageError(f"-m {request.module!r} is not a module's name", "write it with dots: -m pkg.mod")
         return
     name = str(request.script) if request.script is not None else "the source"
-    text = read_source(request.script) if request.script is not None else request.text or ""
+    text = request.text if request.text is not None else read_source(request.script or Path())
     if not text.strip():
         raise UsageError(f"{name} is empty", "give a script that fails")
     _compile(text, name)
