@@ -43,7 +43,7 @@ def find(text: str) -> Block | None:
     if len(found) > 1:
         raise BlockError("it has more than one `# /// script` block")
     if found:
-        lines = found[0]["content"].splitlines()
+        lines = found[0]["content"].removesuffix("\n").split("\n")
         toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines) + "\n"
         return Block(toml, found[0].start(), found[0].end())
     if re.search(r"(?m)^# /// script[ \t]*$", text):

@@ -110,7 +110,7 @@ def _plain_table(values: Mapping[str, Any]) -> Table:
 def _tidy(toml: str) -> str:
     """One empty line before each table, none elsewhere."""
     lines: list[str] = []
-    for line in toml.splitlines():
+    for line in toml.split("\n"):
         if line.startswith("[") and lines:
             while lines and not lines[-1].strip():
                 lines.pop()

@@ -24,7 +24,7 @@ def replay_markdown(result: ReplayResult) -> str:
     columns = columns_of(result.rows)
     parts = [f"## shrinkrepro replay: {'all as expected' if result.ok else 'not as expected'}", "", summary(result), ""]
     for row in result.unexpected:
-        parts += [f"### `{row.name}` is {_HEADLINES.get(row.status, row.status)}", ""]
+        parts += [f"### `{row.name}`: {_HEADLINES.get(row.status, row.status)}", ""]
         parts += [
             "```text",
             *(f"{label:<10} {_fenced(value)}".rstrip() for label, value in story(row, True)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -143,9 +144,7 @@ class Replayer:
         running = [trial for trial in trials if trial.open]
         self._run(running, (None,))
         self._run([trial for trial in running if _quick(trial)], OTHER_SEEDS)
-        for trial in running:
-            if not self._settled(trial):
-                self._look_closer(trial)
+        self._look_closer([trial for trial in running if not self._settled(trial)])
         return [self._replayed(trial) for trial in trials]
 
     def plain_seconds(self, case: Case) -> float:
@@ -187,14 +186,18 @@ class Replayer:
     def _expectation(self, trial: _Trial) -> Expectation:
         return trial.case.expectation(self.info.torch, trial.device)
 
-    def _look_closer(self, trial: _Trial) -> None:
-        """Other seeds for a slow case, then fresh interpreters: one, or more where it says something else."""
-        slow = len(trial.warm) == 1 and not trial.crash
-        if slow and trial.warm[0][1].status != TIMEOUT:
-            self._run([trial], OTHER_SEEDS)
+    def _look_closer(self, trials: Sequence[_Trial]) -> None:
+        """Other seeds for slow cases, then fresh interpreters: one for each, more where it says something else."""
+        slow = [trial for trial in trials if len(trial.warm) == 1 and not trial.crash]
+        self._run([trial for trial in slow if trial.warm[0][1].status != TIMEOUT], OTHER_SEEDS)
+        with ThreadPoolExecutor(self.jobs) as threads:
+            list(threads.map(self._run_fresh, trials))
+
+    def _run_fresh(self, trial: _Trial) -> None:
         for _ in range(FRESH_RUNS):
             trial.add(trial.fresh, run_fresh(self.target, trial.text, self._limit(trial.case)))
-            if len({status.word for status, _ in (*trial.warm, *trial.fresh)}) == 1:
+            warm = {status.word for status, _ in trial.warm}
+            if warm == {status.word for status, _ in trial.fresh} or (len(warm) > 1 and not trial.crash):
                 return
 
     def _replayed(self, trial: _Trial) -> Replayed:
