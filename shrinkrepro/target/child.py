@@ -180,14 +180,20 @@ def run_batch(
     baseline: Baseline,
 ) -> None:
     """Run the jobs one after the other, until the process is no longer as good as new."""
-    own = os.getpid()
+    own, modules = os.getpid(), baseline.modules
+    single = ""  # why a program could not follow another here
+
+    def preloaded(drew: bool) -> None:
+        nonlocal baseline, single
+        baseline, single = Baseline(), "the preloaded file's random numbers" if drew else ""
+
     for number, (index, job) in enumerate(jobs):
         fault = open_streams(folder)
         watch_faults(fault)
         send(reply, {"begin": index})
         place = os.path.join(folder, "p%d" % number)
         try:
-            execution = run_program(job, setting, place)
+            execution = run_program(job, setting, place, preloaded)
         except BaseException as failure:  # not the program's: it could not even be started or told about
             execution = Execution(status=LOST, detail="%s: %s" % (type(failure).__name__, failure))
         if os.getpid() != own:  # the program forked, and this is its child that ran on to the end
@@ -196,13 +202,13 @@ def run_batch(
         send(reply, {"index": index, "execution": to_wire(dataclasses.replace(execution, stdout=out, stderr=err))})
         if number + 1 == len(jobs) or execution.status == LOST:
             break
-        leak = _leak(baseline) or ("a written file" if written(folder) else "")
+        leak = _leak(baseline) or single or ("a written file" if written(folder) else "")
         if leak:
             send(reply, {"leak": leak})
             break
         os.close(fault)
         remove(place)
-    learned = sorted(name for name in set(sys.modules) - baseline.modules if baseline.is_library(name))
+    learned = sorted(name for name in set(sys.modules) - modules if baseline.is_library(name))
     if learned:
         send(reply, {"learned": learned})
 

@@ -119,9 +119,11 @@ class Baseline:
     def _flags(self) -> Tuple[object, ...]:
         torch = self.torch
         found: List[object] = [torch.get_num_threads(), torch._C._get_tracing_state() is None]
-        for name in _FLAGS:  # not every torch has each of them
-            ask = getattr(torch, name, None)
-            found.append(None if ask is None else ask())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some are deprecated
+            for name in _FLAGS:  # not every torch has each of them
+                ask = getattr(torch, name, None)
+                found.append(None if ask is None else ask())
         return tuple(found)
 
     def _compiled(self) -> Tuple[int, ...]:

@@ -26,15 +26,22 @@ TAIL_BYTES = 65_536
 # For a preloaded file, a device or a package, which a plain command line has no words for.
 _WRAPPER = """\
 import sys
+import types
 sys.path[0] = {path0!r}
 {device}{preload}
-import types
 main = types.ModuleType("__main__")
 main.__file__ = sys.argv[0] = {program!r}
 main.__package__ = {package!r}
 vars(main).update(__builtins__=__builtins__, __annotations__={{}})
 sys.modules["__main__"] = main
 exec(compile(open(main.__file__, encoding="utf-8").read(), main.__file__, "exec", dont_inherit=True), vars(main))
+"""
+
+# A module that lives on: what a library registers is gone with the object that it gave for it.
+_PRELOAD = """\
+preload = sys.modules["__preload__"] = types.ModuleType("__preload__")
+preload.__file__ = {path!r}
+exec(compile(open(preload.__file__, "rb").read(), preload.__file__, "exec", dont_inherit=True), vars(preload))
 """
 
 
@@ -138,10 +145,7 @@ def _wrapper(target: Target, program: Path) -> str:
     device = f"import torch\ntorch.set_default_device({target.device!r})\n" if target.device is not None else ""
     preload = ""
     if target.preload is not None:
-        preload = (
-            f"exec(compile(open({str(target.preload)!r}, 'rb').read(), {str(target.preload)!r}, 'exec'), "
-            "{'__name__': '__preload__'})"
-        )
+        preload = _PRELOAD.format(path=str(target.preload))
     return _WRAPPER.format(
         path0=str(target.first_path),
         device=device,

@@ -128,10 +128,10 @@ def test_fresh_endings(folder: Path) -> None:
 
 def test_a_fresh_run_with_a_preload(folder: Path, tmp_path: Path) -> None:
     preload = tmp_path / "preload.py"
-    preload.write_text("import builtins\nbuiltins.PRELOADED = 1\n")
-    source = "import sys\nprint(PRELOADED, __name__, sys.argv[0] == __file__)\nraise KeyError(1)\n"
+    preload.write_text("import builtins, weakref\nclass Kept: pass\nkept = Kept()\nbuiltins.KEPT = weakref.ref(kept)\n")
+    source = "import sys\nprint(KEPT() is None, __name__, sys.argv[0] == __file__)\nraise KeyError(1)\n"
     execution = run_fresh(make_target(folder, preload=preload), source, 60)
-    assert execution.stdout == "1 __main__ True\n"
+    assert execution.stdout == "False __main__ True\n"
     assert (execution.chain[0].type, execution.chain[0].frames[-1].line) == ("KeyError", 3)
 
 

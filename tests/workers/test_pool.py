@@ -283,6 +283,40 @@ print(pathlib.Path(__file__).parent.joinpath("data.txt").read_text())
     assert execution.stdout == f"['-n', '2'] 5 {tmp_path} 1 data\ndata\n"
 
 
+PLANT = """\
+import torch
+
+sine = torch.sin
+torch.sin = lambda x: sine(x) + 1
+vmap = torch.vmap
+torch.vmap = lambda f: vmap(lambda x: f(x) + 100)
+"""
+
+
+def test_what_a_preload_patches_stays_so_in_a_batch_and_gives_way_to_a_control(tmp_path: Path) -> None:
+    from shrinkrepro.protocol import CONTROL_REFERENCE
+    from tests.workers.conftest import make_target
+
+    preload = tmp_path / "preload.py"
+    preload.write_text(PLANT)
+    sources = [f"import torch\nprint(torch.vmap(torch.sin)(torch.zeros(1)).item())  # {k}\n" for k in range(4)]
+    with Pool(make_target(tmp_path, preload=preload), jobs=1) as pool:
+        runs = pool.run([Job(source, timeout=30) for source in sources])
+        [control] = pool.run([Job(sources[0], CONTROL_REFERENCE, 30)])
+    assert [run.stdout for run in runs] == ["101.0\n"] * 4
+    assert control.stdout == "1.0\n"
+
+
+def test_a_preload_that_fails_fails_every_program(tmp_path: Path) -> None:
+    from tests.workers.conftest import make_target
+
+    preload = tmp_path / "preload.py"
+    preload.write_text("raise KeyError(5)\n")
+    with Pool(make_target(tmp_path, preload=preload), jobs=1) as pool:
+        runs = pool.run([Job("print(1)", timeout=30), Job("print(2)", timeout=30)])
+    assert [(run.status, run.chain[0].type) for run in runs] == [(EXCEPTION, "KeyError")] * 2
+
+
 def test_a_target_without_torch_is_an_error_with_a_hint(tmp_path: Path) -> None:
     import subprocess
     import sys
