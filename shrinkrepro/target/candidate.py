@@ -35,6 +35,7 @@ from shrinkrepro.protocol import (
     OK,
     PRIMAL,
     PRIMAL_STRICT,
+    SANITIZE,
     Execution,
     Job,
     Raised,
@@ -79,6 +80,7 @@ def run_program(
         chain=ending.chain,
         code=ending.code,
         difference=ending.difference,
+        findings=_findings(job.mode),
         warnings=tuple(log),
         seconds=seconds,
         facts=observer.wire() if observer is not None else None,
@@ -206,10 +208,22 @@ def _install(mode: str) -> None:
         from shrinkrepro.target import float64
 
         float64.install()
+    if mode == SANITIZE:
+        from shrinkrepro.target import sanitize
+
+        sanitize.install()
     if mode == CONTROL_CPU:
         from shrinkrepro.target import cpu
 
         cpu.install()
+
+
+def _findings(mode: str) -> Tuple[Dict[str, Any], ...]:
+    if mode != SANITIZE:
+        return ()
+    from shrinkrepro.target import sanitize
+
+    return sanitize.findings()
 
 
 def _stopped(stop: SystemExit) -> _Ending:
