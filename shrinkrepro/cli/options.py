@@ -11,7 +11,9 @@ from typing import Annotated
 
 import typer
 
-Script = Annotated[str | None, typer.Argument(metavar="SCRIPT", help="The script that fails.", show_default=False)]
+Script = Annotated[
+    str | None, typer.Argument(metavar="SCRIPT", help="The script that fails, or a pytest id.", show_default=False)
+]
 Args = Annotated[
     list[str] | None,
     typer.Argument(metavar="ARGS", help="The script's own arguments: -- ARGS...", show_default=False),

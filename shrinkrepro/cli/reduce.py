@@ -90,6 +90,7 @@ def reduce(
     from shrinkrepro.session.run import DEFAULT_BUDGET
     from shrinkrepro.tasks.add import AddRequest, case_file, of_reduction
     from shrinkrepro.tasks.inputs import parse_duration
+    from shrinkrepro.tasks.pytest_id import is_test_id, script_of_id
 
     path, arguments = options.program_arguments(script, module, args)
     under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
@@ -111,10 +112,18 @@ def reduce(
                 progress=progress,
             )
         return function_options.told(console(no_color), tried, quiet)
+    program: Path | str | None = path
+    name = path.name if path is not None else module or ""
     output = out or default_output(path, module)
+    if script is not None and is_test_id(script):
+        test = script_of_id(script, python, cwd)
+        program, path, cwd, name = test.source, None, test.folder, script
+        output = out or Path(f"{test.name}_reduced.py")
     if case is not None and out is None:
-        output = case_file(case, path.stem if path is not None else (module or "case").rpartition(".")[2])
-    if path is None or path.is_file():  # else the bad SCRIPT is what has to be told, and the task does that
+        output = case_file(case, output.stem.removesuffix("_reduced"))
+    if (
+        program is not path or path is None or path.is_file()
+    ):  # else the bad SCRIPT is what has to be told, and the task does that
         claim_output(output, force=force, never=path)
         if json is not None:
             claim_output(json, force=True, never=path, option="--json")
@@ -122,7 +131,7 @@ def reduce(
 
     with _progress(path, seconds, quiet, no_color) as progress:
         reduction = api.reduce(
-            path,
+            program,
             module=module,
             args=arguments,
             python=python,
@@ -152,7 +161,7 @@ def reduce(
         write_whole(file, reduction.source)  # whatever comes of the table, the result is there
         asked = AddRequest(file, title, origin, python=python, match=match, preload=preload, jobs=jobs)
         with _progress(None, seconds, True, no_color) as silent:
-            write_whole(file, of_reduction(asked, reduction, path.name if path else module or "", silent).text)
+            write_whole(file, of_reduction(asked, reduction, name, silent).text)
     if json is not None:
         write_whole(json, as_json(reduction))
     return exit_code(reduction)

@@ -1,0 +1,16 @@
+"""What the tests here are given."""
+
+import pytest
+import torch
+
+SCALE = 2.0
+
+
+@pytest.fixture
+def weight():
+    return torch.ones(4) * SCALE
+
+
+@pytest.fixture(params=[3, 5], ids=["small", "large"])
+def batch(request):
+    yield torch.arange(request.param * 4, dtype=torch.float32).reshape(request.param, 4)
