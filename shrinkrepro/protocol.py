@@ -24,6 +24,10 @@ CONTROL_FLOAT64 = "control-float64"  # as it is, with float64 in the place of lo
 CONTROL_CPU = "control-cpu"  # as it is, on the CPU
 SANITIZE = "sanitize"  # run it with every outermost transform call also run by its reference, and compare
 OBSERVE_REFERENCE = "observe-reference"  # OBSERVE and CONTROL_REFERENCE together
+OBSERVE_FORWARD = "observe-forward"  # and so on
+OBSERVE_VMAP = "observe-vmap"
+OBSERVE_COMPILE = "observe-compile"
+OBSERVE_DIFFERENCES = "observe-differences"
 
 OK = "ok"  # ended normally
 EXCEPTION = "exception"  # an exception reached the top (or was caught and turned into an exit)

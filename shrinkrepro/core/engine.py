@@ -40,6 +40,9 @@ class Judge(Protocol):
     def observe(self, program: Program) -> Facts:
         """Facts of ``program``, or none."""
 
+    def observe_reference(self, program: Program) -> Facts:
+        """Facts of ``program`` run without the bug, or none."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -134,6 +137,8 @@ class Engine:
 
     def _proposals(self, strategy: Strategy, program: Program) -> list[Edit]:
         facts = self._observed(program)
+        if strategy.against_reference and facts.known and not facts.reference.known:
+            facts.against(self._judge.observe_reference(program))
         try:
             edits = list(itertools.islice(strategy.propose(program, facts), EDITS_PER_PASS))
         except Exception as error:  # a strategy that raises is a bug of ours: named, switched off, the run goes on
@@ -273,6 +278,10 @@ class _Limited:
             raise _BranchSpent
         self._left -= 1
         return self._judge.observe(program)
+
+    def observe_reference(self, program: Program) -> Facts:
+        self._left -= 1
+        return self._judge.observe_reference(program)
 
 
 def _gain(program: Program, edit: Edit) -> int:

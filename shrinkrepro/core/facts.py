@@ -17,7 +17,8 @@ Descriptions (``"v"``), by ``"k"``:
     const     {"k": "const", "r": source text}      None, numbers, short str and bytes, dtypes, devices, slices, Size
     tensor    {"k": "tensor", "shape": [..], "dtype": "float32", "device": "cpu", "grad": requires_grad,
                "layout": "strided", "contiguous": bool, "cls": "Tensor" | "Parameter" | .., "levels": wrapped how often,
-               "values": flat list of at most 8 numbers or None, "fill": the one value that all elements have, or None}
+               "values": flat list of at most 8 numbers or None, "fill": the one value that all elements have, or None,
+               "head": the first 8 numbers of more}
     seq       {"k": "seq", "t": "tuple" | "list" | "set" | class name, "items": [descriptions, at most 8]}
     dict      {"k": "dict", "items": [[key, value], ..]}
     module    {"k": "module", "cls": "torch.nn.modules.linear.Linear", "r": constructor text or None,
@@ -67,7 +68,7 @@ class Facts:
         self._known = wire is not None and tree is not None
         self._lines: dict[int, int] = {}
         self._exprs: dict[Path, ExprFact] = {}
-        self._nodes: dict[Path, ast.AST] = {}
+        self._reference: Facts | None = None
         if tree is None or wire is None:
             return
         self._lines = {int(line): int(n) for line, n in wire.get("lines", {}).items()}
@@ -92,6 +93,16 @@ class Facts:
     def none(cls) -> Facts:
         """Facts that know nothing."""
         return cls()
+
+    def against(self, reference: Facts) -> Facts:
+        """These facts beside those of a run without the bug."""
+        self._reference = reference
+        return self
+
+    @property
+    def reference(self) -> Facts:
+        """What a run of the same program showed in which the bug is absent, where a strategy asked for it."""
+        return self._reference if self._reference is not None else Facts.none()
 
     @property
     def known(self) -> bool:

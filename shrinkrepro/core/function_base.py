@@ -10,6 +10,7 @@ import ast
 import builtins
 import keyword
 import re
+import symtable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,9 @@ class Names:
     """Gives names that the script does not use."""
 
     def __init__(self, script: str, call: FunctionCall) -> None:
-        texts = [script, call.function, *call.inputs, *call.tangents, *(value for _, value in call.keywords)]
+        texts = [call.function, *call.inputs, *call.tangents, *(value for _, value in call.keywords)]
         self._taken = {word for text in texts for word in re.findall(r"\w+", text)} | {"torch", *dir(builtins)}
+        self._taken |= _top_level(symtable.symtable(script, "<script>", "exec"))
 
     def fresh(self, wanted: str) -> str:
         """``wanted`` or a name like it that is free; it is taken then."""
@@ -167,6 +169,13 @@ def _rebuilt(
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in parts) + "}"
     inner = ", ".join(part for _, part in parts)
     return f"[{inner}]" if value.kind == "list" else f"({inner}{',' * (len(parts) == 1)})"
+
+
+def _top_level(table: symtable.SymbolTable) -> set[str]:
+    """The names that a script binds or reads at its top level, also from inside its functions."""
+    every = table.get_type() == "module"
+    names = {symbol.get_name() for symbol in table.get_symbols() if every or symbol.is_global()}
+    return names.union(*map(_top_level, table.get_children()))
 
 
 def _tensors(value: Value) -> bool:

@@ -75,6 +75,12 @@ def parameters_of(text: str, function: str) -> tuple[str, ...]:
     return tuple(argument.arg for argument in [*found.args.posonlyargs, *found.args.args])
 
 
+def called_as(text: str, function: str) -> str:
+    """How ``function`` is called, as far as the script's text tells; else empty."""
+    found = _definition(ast.parse(text), function)
+    return f"{function}({ast.unparse(found.args)})" if found is not None else ""
+
+
 def _parse(source: str, option: str, given: str, how: str) -> ast.expr:
     try:
         return ast.parse(source, mode="eval").body

@@ -38,7 +38,7 @@ class TensorValue:
 
     def describe(self) -> str:
         """In words, for messages."""
-        return f"a {self.dtype} tensor of shape {self.shape}"
+        return f"{'an' if self.dtype[0] in 'iu' else 'a'} {self.dtype} tensor of shape {self.shape}"
 
 
 @dataclass(frozen=True)

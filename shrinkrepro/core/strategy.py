@@ -35,6 +35,7 @@ class Strategy:
     ``independent``: most of its edits can be made together, so the search may try many at once.
     ``grows``: its edits may make the program larger for a while (inlining); the engine follows them on a
     side branch that is adopted only if it ends below its start.
+    ``against_reference``: it reads ``Facts.reference``, which costs one more observed run.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Strategy:
     propose: Proposer
     independent: bool = False
     grows: bool = False
+    against_reference: bool = False
 
     @property
     def summary(self) -> str:
@@ -50,7 +52,7 @@ class Strategy:
 
 
 def strategy(
-    name: str, *, tier: Tier, independent: bool = False, grows: bool = False
+    name: str, *, tier: Tier, independent: bool = False, grows: bool = False, against_reference: bool = False
 ) -> Callable[[Proposer], Strategy]:
     """Make a ``Strategy`` of a generator function; its docstring's first line is its help text.
 
@@ -61,6 +63,6 @@ def strategy(
     def decorate(function: Proposer) -> Strategy:
         if not (function.__doc__ or "").strip():
             raise ValueError(f"strategy {name!r} has no docstring; its first line is the help text")
-        return Strategy(name, tier, function, independent, grows)
+        return Strategy(name, tier, function, independent, grows, against_reference)
 
     return decorate

@@ -23,6 +23,14 @@ _REFERENCE = (
     protocol.CONTROL_COMPILE,
     protocol.CONTROL_DIFFERENCES,  # replaces all as well, but is last: rounding and kinks can make it fail
 )
+_OBSERVED = {
+    protocol.CONTROL_STRICT: protocol.OBSERVE_REFERENCE,
+    protocol.CONTROL_REFERENCE: protocol.OBSERVE_REFERENCE,
+    protocol.CONTROL_FORWARD: protocol.OBSERVE_FORWARD,
+    protocol.CONTROL_VMAP: protocol.OBSERVE_VMAP,
+    protocol.CONTROL_COMPILE: protocol.OBSERVE_COMPILE,
+    protocol.CONTROL_DIFFERENCES: protocol.OBSERVE_DIFFERENCES,
+}
 NONE = "none"
 PYTHON = "python="
 NAMES = {  # what a user calls them: the modes of which the first that the original passes is meant
@@ -123,4 +131,4 @@ def observing(controls: Sequence[Control]) -> str | None:
     modes = {control.mode for control in controls if control.python is None}
     if modes & set(_PRIMAL):
         return protocol.OBSERVE_PRIMAL
-    return protocol.OBSERVE_REFERENCE if modes & set(_REFERENCE[:2]) else None
+    return next((_OBSERVED[mode] for mode in _REFERENCE if mode in modes), None)

@@ -117,6 +117,13 @@ class SessionJudge:
             wire = completed(wire, self._observed(program, other) or {}, bodies)
         return Facts(program.tree, wire)
 
+    def observe_reference(self, program: Program) -> Facts:
+        """Facts of the run that replaces transforms by loops and plain autograd, where values matter; else none."""
+        self._check_clock()
+        mode = observing(self.controls.chosen or ()) if self.oracle.signature.kind == MISMATCH else None
+        wire = self._observed(program, mode) if mode is not None else None
+        return Facts(program.tree, wire) if wire is not None else Facts.none()
+
     def _observed(self, program: Program, mode: str) -> dict[str, Any] | None:
         """The facts of one observed run, if observation did not change how it ends."""
         [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])

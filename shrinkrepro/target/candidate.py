@@ -30,8 +30,12 @@ from shrinkrepro.protocol import (
     EXCEPTION,
     EXIT,
     OBSERVE,
+    OBSERVE_COMPILE,
+    OBSERVE_DIFFERENCES,
+    OBSERVE_FORWARD,
     OBSERVE_PRIMAL,
     OBSERVE_REFERENCE,
+    OBSERVE_VMAP,
     OK,
     PRIMAL,
     PRIMAL_STRICT,
@@ -46,7 +50,14 @@ from shrinkrepro.target.setting import Setting
 WARNINGS_KEPT = 50
 
 _CONTROLS = (CONTROL_STRICT, CONTROL_REFERENCE, CONTROL_FORWARD, CONTROL_VMAP, CONTROL_COMPILE, CONTROL_DIFFERENCES)
-_REFERENCES = {**{mode: mode for mode in _CONTROLS}, OBSERVE_REFERENCE: CONTROL_REFERENCE}
+_OBSERVED = {
+    OBSERVE_REFERENCE: CONTROL_REFERENCE,
+    OBSERVE_FORWARD: CONTROL_FORWARD,
+    OBSERVE_VMAP: CONTROL_VMAP,
+    OBSERVE_COMPILE: CONTROL_COMPILE,
+    OBSERVE_DIFFERENCES: CONTROL_DIFFERENCES,
+}
+_REFERENCES = {**{mode: mode for mode in _CONTROLS}, **_OBSERVED}
 
 
 def run_program(
@@ -60,7 +71,7 @@ def run_program(
     _prepare(setting, path)
     namespace = _main_namespace(setting, path)
     observer: Any = None
-    if job.mode in (OBSERVE, OBSERVE_PRIMAL, OBSERVE_REFERENCE):
+    if job.mode in (OBSERVE, OBSERVE_PRIMAL, *_OBSERVED):
         from shrinkrepro.target import observe
 
         observer = observe.observer_of(job.source, path)

@@ -128,6 +128,8 @@ class Describer:
                 fact["fill"] = _number(first.item())
             if count <= ITEMS:
                 fact["values"] = [_number(v) for v in flat.tolist()]
+            else:
+                fact["head"] = [_number(v) for v in flat[:ITEMS].tolist()]
 
     def function(self, value: Any) -> Description:
         """The description of something that is called."""

@@ -66,13 +66,14 @@ def _check(cls: Any, original: Any, args: Sequence[Any], kwargs: Dict[str, Any])
     ):
         if not rule:
             continue
-        try:
-            with torch.enable_grad():
-                expected, actual = by_forward(plain, values), by_rule(ruled, values)
-        except Exception:  # cannot be checked, or fails in a way that is not about values
-            continue
-        if not all(_close(a, e) for a, e in zip(actual, expected)):
-            raise WrongRuleError("a rule of %s is not that of its forward" % cls.__name__)
+        for point in (values, [v + 0.25 * _direction(v) for v in values]):  # a constant is right at one point
+            try:
+                with torch.enable_grad():
+                    expected, actual = by_forward(plain, point), by_rule(ruled, point)
+            except Exception:  # cannot be checked, or fails in a way that is not about values
+                continue
+            if not all(_close(a, e) for a, e in zip(actual, expected)):
+                raise WrongRuleError("a rule of %s is not that of its forward" % cls.__name__)
 
 
 def _pushed(function: Callable[..., Any], values: List[Any]) -> List[Any]:

@@ -11,6 +11,7 @@ from shrinkrepro_strategies import (
     autograd,
     classes,
     control_flow,
+    divergence,
     expressions,
     functions,
     imports,
@@ -31,6 +32,7 @@ _PARTS = (
     control_flow.STRATEGIES,
     imports.STRATEGIES,
     values.STRATEGIES,
+    divergence.STRATEGIES,
     functions.STRATEGIES,
     inlining.STRATEGIES,
     classes.STRATEGIES,
@@ -49,6 +51,7 @@ _PARTS = (
 _FIRST = (
     "distil-failure",
     "check-for-program",
+    "first-divergence",
     "frame-for-program",
     "drop-unexecuted",
     "keep-needed",

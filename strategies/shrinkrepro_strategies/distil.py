@@ -38,7 +38,7 @@ def frame_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
             hoist = Hoist(program, facts, torch, spelling)
             text = hoist.expression(path)
             if text is not None:
-                yield from _program(program, hoist, text, imports)
+                yield from program_of(program, hoist, text, imports)
 
 
 @strategy("distil-failure", tier=Tier.COARSE)
@@ -81,8 +81,8 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
             hoist.lines.extend(f"{name} = {constructor}" for name, constructor in leaves.modules.items())
         for chain in _chains(levels):
             if chain[-1].name in ("grad", "grad_and_value") and leaves.tensors[0]["shape"]:
-                yield from _program(program, hoist, _nested(chain, f"lambda x: ({text}).sum()", given), imports)
-            yield from _program(program, hoist, _nested(chain, function, given), imports)
+                yield from program_of(program, hoist, _nested(chain, f"lambda x: ({text}).sum()", given), imports)
+            yield from program_of(program, hoist, _nested(chain, function, given), imports)
 
 
 class _Leaves:
@@ -153,7 +153,7 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
             hoist = Hoist(program, facts, torch, spelling, live)
             text = hoist.expression(path)
             if text is not None:
-                yield from _program(program, hoist, form.format(text), imports, path)
+                yield from program_of(program, hoist, form.format(text), imports, path)
 
 
 def compared(program: Program, facts: Facts) -> Provenance | None:
@@ -307,7 +307,7 @@ def _product(level: _Level, function: str) -> str:
     return f"{level.text}({function}, x{level.keywords})"
 
 
-def _program(
+def program_of(
     program: Program, hoist: Hoist, text: str, imports: tuple[str, ...], place: Path | None = None
 ) -> Iterator[Edit]:
     """The edit that leaves the imports, what is kept, and ``text`` where the unfinished statement stood."""

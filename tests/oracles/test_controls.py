@@ -20,5 +20,6 @@ def test_every_mode_has_words(kind: str) -> None:
 def test_zeros_are_no_control_for_numbers() -> None:
     assert protocol.PRIMAL not in controls.modes_for(MISMATCH)
     assert controls.modes_for(MISMATCH)[:2] == (protocol.CONTROL_STRICT, protocol.CONTROL_REFERENCE)
-    assert controls.observing([controls.Control(protocol.CONTROL_VMAP)]) is None
+    assert controls.observing([controls.Control(protocol.CONTROL_VMAP)]) == protocol.OBSERVE_VMAP
+    assert controls.observing([controls.Control(protocol.CONTROL_CPU)]) is None
     assert controls.observing([]) is None

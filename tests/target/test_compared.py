@@ -110,6 +110,11 @@ def test_a_wrong_rule_of_the_programs_own_is_refused(pool: Pool, wrong: str) -> 
         assert "a rule of F is not that of its forward" in strict.chain[-1].message
 
 
+def test_a_rule_that_is_right_at_one_point_only_is_wrong(pool: Pool) -> None:
+    source = FUNCTION.format(backward=3, jvp=3, vmap=1).replace("3 * ctx.saved_tensors[0] ** 2 * t", "12 * t")
+    assert "a rule of F" in run(pool, source, CONTROL_STRICT).chain[-1].message
+
+
 def test_a_rule_that_cannot_be_checked_counts_as_right(pool: Pool) -> None:
     source = FUNCTION.format(backward=5, jvp=5, vmap=1).replace(
         "return x**3\n", "return torch.as_tensor(x.detach().numpy() ** 3)\n", 1

@@ -1,0 +1,185 @@
+"""Divergence: where the values of a run first leave those of a run without the bug, and a check made there.
+
+Decision: a script compares at its end what went wrong long before. The first expression whose value differs from that
+of the control's run is where the bug is; what comes after it is not needed, and what it is compared with need not be
+what the script compares with: the control holds the new check to the truth.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shrinkrepro.core.edits import Edit, Path
+from shrinkrepro.core.facts import Description, Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.distil import failed_checks, program_of
+from shrinkrepro_strategies.frames import Hoist
+from shrinkrepro_strategies.provenance import Provenance
+from shrinkrepro_strategies.twins import twins
+
+_PLACES = 2  # expressions that a check is made of
+_TOLERANCE = 1e-4  # of the largest value: what differs by less may be rounding
+
+
+@strategy("first-divergence", tier=Tier.COARSE, against_reference=True)
+def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a check of the first value that the transforms get wrong for the whole program.
+
+    It is compared with the same computed in another way, or with what the control's run gave.
+    Example: a training script -> ``assert_close(vmap(f)(x), torch.stack([f(v0) for v0 in x]))``.
+    """
+    torch, imports = calls.torch_spelling(program)
+    check = next(failed_checks(program, facts), None)
+    if check is None or not facts.reference.known:
+        return
+    form = f"{torch}.testing.assert_close({{}}, {{}})" if check[1] == "{}" else f"assert {torch}.allclose({{}}, {{}})"
+    for path in divergent(facts)[:_PLACES]:
+        live = Provenance(program)
+        if not live.transformed(path):
+            continue
+        seen, reference = facts.items()[path], facts.reference.items()[path]
+        item, expected = _first_item(seen.value, reference.value)
+        for spelling in (0, 2):
+            hoist = Hoist(program, facts, torch, spelling, live)
+            text = hoist.expression(path)
+            if text is None:
+                continue
+            actual, given = _named_input(text, program)
+            others = list(twins(actual, _makers(hoist), torch, item))
+            exact = _exact(expected, torch) if spelling else None
+            for other in [*others, *([exact] if exact else [])]:
+                lines = "\n".join([*given, form.format(actual + item, other)])
+                yield from program_of(program, hoist, lines, imports, path)
+
+
+def _first_item(value: Description, other: Description) -> tuple[str, Description]:
+    """The subscripts of the first part of a structure that differs, and what the reference has there."""
+    if value.get("k") in ("seq", "dict"):
+        keys = [item[0] for item in value["items"]] if value["k"] == "dict" else []
+        for k, (one, two) in enumerate(zip(_items(value), _items(other))):
+            if _differs(one, two):
+                key = str(keys[k].get("r", k)) if keys else str(k)
+                below, found = _first_item(one, two)
+                return f"[{key}]{below}", found
+    return "", other
+
+
+def _exact(value: Description, torch: str) -> str | None:
+    """A literal for a reference's value with all its digits; None when too much of it is unknown."""
+    if value.get("k") == "const":
+        return next(iter(sources(value, torch, 1)), None)
+    numbers = value.get("values")
+    if value.get("k") != "tensor" or not numbers or any(isinstance(n, str) for n in numbers):
+        return None
+    texts = [repr(number) for number in numbers]
+    for size in reversed([int(n) for n in value["shape"]]):
+        texts = [f"[{', '.join(texts[k : k + size])}]" for k in range(0, len(texts), size)]
+    double = f", dtype={torch}.float64" if value.get("dtype") == "float64" else ""
+    return f"{torch}.tensor({texts[0]}{double})" if value.get("dtype") in ("float32", "float64") else None
+
+
+def divergent(facts: Facts) -> list[Path]:
+    """Paths of the expressions outside all transforms whose value differs from the reference's while no operand's
+    does, in the order of evaluation."""
+    differing: dict[Path, int] = {}
+    for path, fact in facts.items().items():
+        other = facts.reference.of(path)
+        if other is not None and _differs(fact.value, other.value):
+            differing[path] = fact.order
+    below = {path[:k] for path in differing for k in range(1, len(path))}
+    found = [path for path in differing if path not in below]
+    return sorted(found, key=differing.__getitem__)
+
+
+def _differs(value: Description, other: Description) -> bool:
+    if value.get("k") != other.get("k"):
+        return False
+    kind = value.get("k")
+    if kind == "tensor":
+        if value.get("levels") or other.get("levels"):
+            return False
+        if value.get("shape") != other.get("shape") or value.get("dtype") != other.get("dtype"):
+            return True
+        return not _close(_numbers(value), _numbers(other))
+    if kind == "const":
+        one, two = _float(value.get("r")), _float(other.get("r"))
+        return bool(one) and bool(two) and not _close(one, two)
+    if kind in ("seq", "dict"):
+        return any(_differs(a, b) for a, b in zip(_items(value), _items(other)))
+    return False
+
+
+def _items(value: Description) -> list[Description]:
+    items = value.get("items", ())
+    return [item[1] for item in items] if value.get("k") == "dict" else list(items)
+
+
+def _numbers(value: Description) -> list[float]:
+    found: list[float] = []
+    for number in (
+        value.get("values") or value.get("head") or ([value["fill"]] if value.get("fill") is not None else [])
+    ):
+        found += _float(number)
+    return found
+
+
+def _float(number: Any) -> list[float]:
+    """A described number as floats: two for a complex one, none for what is no float."""
+    try:
+        text = number if not isinstance(number, str) else number.removeprefix('float("').removesuffix('")')
+        if isinstance(number, str) and "." not in text and "e" not in text and text.lstrip("-") not in ("nan", "inf"):
+            return []
+        value = complex(text)
+    except (TypeError, ValueError):
+        return []
+    return [value.real, value.imag] if value.imag else [value.real]
+
+
+def _close(one: list[float], other: list[float]) -> bool:
+    if len(one) != len(other):
+        return False
+    scale = max((abs(v) for v in (*one, *other) if math.isfinite(v)), default=0.0)
+    for a, b in zip(one, other):
+        if math.isfinite(a) and math.isfinite(b):
+            if abs(a - b) > _TOLERANCE * scale:
+                return False
+        elif a != b and not (math.isnan(a) and math.isnan(b)):
+            return False
+    return True
+
+
+def _named_input(text: str, program: Program) -> tuple[str, list[str]]:
+    """``text`` with a name for the one input that it is called with, and the line that binds it."""
+    node = ast.parse(text, mode="eval").body
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Call | ast.Name) and len(node.args) == 1:
+        argument = node.args[0]
+        if isinstance(argument, ast.Call):
+            taken = program.scopes.all_names()
+            name = next((n for n in ("x", "data", "input") if n not in taken), "x0")
+            node.args[0] = ast.Name(name, ast.Load())
+            return ast.unparse(ast.fix_missing_locations(node)), [f"{name} = {ast.unparse(argument)}"]
+    return text, []
+
+
+def _makers(hoist: Hoist) -> Mapping[str, str]:
+    """What names of the new program stand for, where an assignment says it."""
+    found: dict[str, str] = {}
+    kept = [text or hoist.program.text(hoist.program.node(path)) for path, text in hoist.kept.items()]
+    for line in [*kept, *hoist.lines]:
+        try:
+            body = ast.parse(line).body
+        except SyntaxError:
+            continue
+        for statement in body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                found[statement.targets[0].id] = ast.unparse(statement.value)
+    return found
+
+
+STRATEGIES = (first_divergence,)

@@ -1,0 +1,90 @@
+"""The first value that the transforms get wrong, and a check made of it on a real target."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from shrinkrepro_strategies.divergence import divergent, first_divergence
+from shrinkrepro_strategies.twins import twins
+
+from shrinkrepro.core.apply import apply
+from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.protocol import CONTROL_REFERENCE, EXCEPTION, OBSERVE, OBSERVE_REFERENCE, OK, RUN, Job
+from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.target import Target
+
+
+@pytest.mark.parametrize(
+    ("call", "item", "expected"),
+    [
+        ("torch.vmap(f)(x)", "", "torch.stack([f(v0) for v0 in x])"),
+        ("vmap(f, in_dims=(0, None))(x, y)", "", "torch.stack([f(v0, y) for v0 in x])"),
+        ("vmap(f, (1, 0))(x, y)", "", "torch.stack([f(v0, v1) for v0, v1 in zip(x.unbind(1), y)])"),
+        ("vmap(f, out_dims=1)(x)", "", "torch.stack([f(v0) for v0 in x], 1)"),
+        ("vmap(f)(x)", "[1]", "torch.stack([f(v0)[1] for v0 in x])"),
+        ("vmap(grad(f))(x)", "", "torch.stack([torch.autograd.functional.jacobian(f, v0) for v0 in x])"),
+        ("torch.compile(f, backend='eager')(x)", "", "f(x)"),
+        ("jacfwd(f)(x)", "", "torch.autograd.functional.jacobian(f, x)"),
+        ("jacrev(f, argnums=1)(x, y)", "", "torch.func.jacfwd(f, argnums=1)(x, y)"),
+        ("hessian(f)(x)", "", "torch.func.jacrev(torch.func.jacrev(f))(x)"),
+        ("jvp(f, (x,), (t,))", "[1]", "torch.autograd.functional.jvp(f, (x,), (t,))[1]"),
+        ("g(x)", "", "torch.stack([h(v0) for v0 in x])"),
+    ],
+)
+def test_twins(call: str, item: str, expected: str) -> None:
+    found = list(twins(call, {"g": "vmap(h)"}, "torch", item))
+    assert expected in found
+    assert all(ast.parse(text) for text in found)
+
+
+@pytest.mark.parametrize(
+    "call", ["f(x)", "x", "vmap(f, in_dims=dims)(x)", "vmap(f)(*x)", "vjp(f, x)", "vmap(f, (None,))(x)"]
+)
+def test_what_cannot_be_told_has_no_twin(call: str) -> None:
+    assert list(twins(call, {}, "torch")) == []
+
+
+SCRIPT = """\
+import torch
+from torch.func import jvp
+
+def precision(chol):
+    return torch.cholesky_inverse(chol)
+
+def report(value):
+    print(value.sum())
+    return value * 2
+
+factor = torch.eye(3) + torch.ones(3, 3).tril()
+value, slope = jvp(precision, (factor,), (factor.clone(),))
+doubled = report(slope)
+wanted = report(-2 * precision(factor))
+torch.testing.assert_close(doubled, wanted)
+"""
+
+
+@pytest.mark.torch
+def test_the_first_wrong_value_is_compared_with_the_same_computed_otherwise(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    program = Program.parse(SCRIPT)
+    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+        modes = (OBSERVE, OBSERVE_REFERENCE)
+        real, reference = pool.run([Job(program.source, mode, 60, alone=True) for mode in modes])
+        assert (real.status, reference.status) == (EXCEPTION, OK)
+        facts = Facts(program.tree, real.facts).against(Facts(program.tree, reference.facts))
+        assert program.text(program.node(divergent(facts)[0])) == "jvp(precision, (factor,), (factor.clone(),))"
+        texts = [apply(program, [edit]) for edit in first_divergence.propose(program, facts)]
+        assert any("torch.autograd.functional.jvp(precision" in text and "report" not in text for text in texts)
+        failed = pool.run([Job(text, RUN, 60, alone=True) for text in texts])
+        passed = pool.run([Job(text, CONTROL_REFERENCE, 60, alone=True) for text in texts])
+    assert any(a.status == EXCEPTION and b.status == OK for a, b in zip(failed, passed))
+
+
+def test_without_a_reference_nothing_is_proposed() -> None:
+    program = Program.parse(SCRIPT)
+    assert list(first_divergence.propose(program, Facts.none())) == []
