@@ -97,14 +97,7 @@ def replay_found(request: ReplayRequest, found: Found, progress: Progress) -> Re
     for python in (request.pythons or (None,)) if found.cases else ():
         begun = time.monotonic()
         progress.phase(f"starting {python or 'this interpreter'}")
-        with Replayer(
-            found.cases,
-            python=_checked(request, python, None).python,
-            jobs=request.jobs,
-            timeout=request.timeout,
-            preload=request.preload,
-            isolation=request.isolation,
-        ) as replayer:
+        with _replayer(request, found.cases, python) as replayer:
             for device in request.devices or (None,):
                 on = f" on {device}" if device else ""
                 progress.phase(f"{len(found.cases)} cases on torch {replayer.info.torch}{on}")
@@ -114,6 +107,23 @@ def replay_found(request: ReplayRequest, found: Found, progress: Progress) -> Re
                 progress.phase("measuring python case.py")
                 cost = _cost(replayer, found.cases, request.measure, seconds / len(request.devices or (None,)))
     return ReplayResult(tuple(rows), time.monotonic() - started, cost)
+
+
+def replayed_on(request: ReplayRequest, cases: Sequence[Case], python: str | None) -> list[Replayed]:
+    """What becomes of ``cases`` on one interpreter, on their own devices."""
+    with _replayer(request, cases, python) as replayer:
+        return replayer.replay(cases)
+
+
+def _replayer(request: ReplayRequest, cases: Sequence[Case], python: str | None) -> Replayer:
+    return Replayer(
+        cases,
+        python=_checked(request, python, None).python,
+        jobs=request.jobs,
+        timeout=request.timeout,
+        preload=request.preload,
+        isolation=request.isolation,
+    )
 
 
 def _checked(request: ReplayRequest, python: str | None, device: str | None) -> Request:
