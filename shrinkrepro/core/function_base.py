@@ -51,7 +51,8 @@ class Names:
 
     def __init__(self, script: str, call: FunctionCall) -> None:
         texts = [call.function, *call.inputs, *call.tangents, *(value for _, value in call.keywords)]
-        self._taken = {word for text in texts for word in re.findall(r"\w+", text)} | {"torch", *dir(builtins)}
+        nodes = [node for text in texts for node in ast.walk(ast.parse(text, mode="eval"))]
+        self._taken = {node.id for node in nodes if isinstance(node, ast.Name)} | {"torch", *dir(builtins)}
         self._taken |= _top_level(symtable.symtable(script, "<script>", "exec"))
 
     def fresh(self, wanted: str) -> str:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from shrinkrepro.core.function_call import FunctionCall
+from shrinkrepro.core.function_call import FunctionCall, called_as
 from shrinkrepro.core.function_text import Observed
 from shrinkrepro.core.function_values import OtherValue, value_of
 from shrinkrepro.core.main_code import appended
@@ -96,6 +96,7 @@ class Probed:
     errors: dict[int, str]
     changes: bool
     random: bool
+    called_as: str
 
     def observed(self, call: FunctionCall, depth: int) -> Observed:
         """The facts for a function inside ``depth`` vmaps.
@@ -105,11 +106,12 @@ class Probed:
         """
         if depth in self.errors:
             where = " of one sample" if depth else ""
+            hint = "vmap hands over slices: give inputs with one more dimension, or --in-dims" if depth else ""
+            if "argument" in self.errors[depth] and self.called_as:
+                hint = f"it is called as {self.called_as}"
             raise UsageError(
                 f"{call.function}({', '.join(call.inputs)}){where} raises with no transform: {self.errors[depth]}",
-                "vmap hands over slices: give inputs with one more dimension, or --in-dims"
-                if depth
-                else "look at --inputs",
+                hint or "look at --inputs",
             )
         return Observed(self.inputs, self.outputs.get(depth, OtherValue("NoneType")), self.changes)
 
@@ -122,8 +124,8 @@ def probe_text(script: str, call: FunctionCall, depths: tuple[int, ...]) -> str:
     return appended(script, _PROBE + last)[0]
 
 
-def read_probe(execution: Execution, call: FunctionCall, script: str) -> Probed:
-    """What a run of ``probe_text`` told.
+def read_probe(execution: Execution, call: FunctionCall, script: str, text: str) -> Probed:
+    """What a run of ``probe_text`` told, for a ``script`` of that name with that text.
 
     Raises:
         UsageError: it did not come so far, or the function or its inputs are not there.
@@ -151,6 +153,7 @@ def read_probe(execution: Execution, call: FunctionCall, script: str) -> Probed:
         {depth: " ".join(wire["error"].split()) for depth, wire in outputs.items() if "error" in wire},
         found["changes"],
         found.get("random", False),
+        called_as(text, call.function),
     )
 
 

@@ -75,7 +75,7 @@ class Trials:
         [execution] = self._run([probe_text(self.script.text, call, tuple(depths))])
         if execution.status == LOST:
             raise TargetError(f"the script could not be run: {execution.detail}", "try --python PATH")
-        probed = read_probe(execution, call, self.script.path.name)
+        probed = read_probe(execution, call, self.script.path.name, self.script.text)
         if probed.random:
             raise UsageError(
                 f"{call.function} gives another result each time it is called, so there is nothing to compare with",
