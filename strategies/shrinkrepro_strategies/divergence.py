@@ -8,6 +8,7 @@ what the script compares with: the control holds the new check to the truth.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,7 +20,7 @@ from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.distil import failed_checks, program_of
-from shrinkrepro_strategies.frames import Hoist
+from shrinkrepro_strategies.frames import Hoist, callers
 from shrinkrepro_strategies.provenance import Provenance
 from shrinkrepro_strategies.twins import twins
 
@@ -39,18 +40,16 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
     if check is None or not facts.reference.known:
         return
     form = f"{torch}.testing.assert_close({{}}, {{}})" if check[1] == "{}" else f"assert {torch}.allclose({{}}, {{}})"
-    for path in divergent(facts)[:_PLACES]:
-        live = Provenance(program)
-        if not live.transformed(path):
-            continue
+    live = Provenance(program)
+    for path in [path for path in divergent(facts) if live.transformed(path)][:_PLACES]:
         seen, reference = facts.items()[path], facts.reference.items()[path]
         item, expected = _first_item(seen.value, reference.value)
         for spelling in (0, 2):
-            hoist = Hoist(program, facts, torch, spelling, live)
+            hoist = Hoist(program, facts, torch, spelling, live, callers(program, facts, path))
             text = hoist.expression(path)
             if text is None:
                 continue
-            actual, given = _named_input(text, program)
+            actual, given = _named_inputs(text, program)
             others = list(twins(actual, _makers(hoist), torch, item))
             exact = _exact(expected, torch) if spelling else None
             for other in [*others, *([exact] if exact else [])]:
@@ -154,17 +153,22 @@ def _close(one: list[float], other: list[float]) -> bool:
     return True
 
 
-def _named_input(text: str, program: Program) -> tuple[str, list[str]]:
-    """``text`` with a name for the one input that it is called with, and the line that binds it."""
+def _named_inputs(text: str, program: Program) -> tuple[str, list[str]]:
+    """``text`` with names for the tensors that the call is given, and the lines that bind them."""
     node = ast.parse(text, mode="eval").body
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Call | ast.Name) and len(node.args) == 1:
-        argument = node.args[0]
-        if isinstance(argument, ast.Call):
-            taken = program.scopes.all_names()
-            name = next((n for n in ("x", "data", "input") if n not in taken), "x0")
-            node.args[0] = ast.Name(name, ast.Load())
-            return ast.unparse(ast.fix_missing_locations(node)), [f"{name} = {ast.unparse(argument)}"]
-    return text, []
+    if not isinstance(node, ast.Call):
+        return text, []
+    taken = program.scopes.all_names()
+    free = (name for name in itertools.chain("xtyz", (f"x{k}" for k in itertools.count())) if name not in taken)
+    names: dict[str, str] = {}
+    for block in (node.args, *(a.elts for a in node.args if isinstance(a, ast.Tuple | ast.List))):
+        for k, argument in enumerate(block):
+            if isinstance(argument, ast.Call):
+                made = ast.unparse(argument)
+                names[made] = names.get(made) or next(free)
+                block[k] = ast.Name(names[made], ast.Load())
+    lines = [f"{name} = {made}" for made, name in names.items()]
+    return ast.unparse(ast.fix_missing_locations(node)), lines
 
 
 def _makers(hoist: Hoist) -> Mapping[str, str]:

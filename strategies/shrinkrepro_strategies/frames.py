@@ -43,6 +43,28 @@ def running(program: Program, facts: Facts) -> list[Path]:
     return [path for _, path in sorted(found, key=lambda item: item[0])]
 
 
+def callers(program: Program, facts: Facts, path: Path) -> list[Path]:
+    """Paths of the calls that were under way when the expression at ``path`` was evaluated first, innermost first."""
+    found: list[Path] = []
+    for _ in range(_DEPTH):
+        fact = facts.of(path)
+        function = program.enclosing(path, ast.FunctionDef)
+        if function is None or fact is None:
+            break
+        node = function[1]
+        lines = {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}
+        later = [
+            (other.order, at)
+            for at, other in facts.items().items()
+            if other.callee in lines and other.order > fact.order
+        ]
+        if not later:
+            break
+        path = min(later)[1]
+        found.append(path)
+    return [*found, *running(program, facts)]
+
+
 def stuck_tests(program: Program, facts: Facts) -> list[Path]:
     """Paths of the conditions whose value was known but whose truth was not: no branch was taken."""
     found: list[tuple[int, Path]] = []
@@ -130,14 +152,20 @@ class Hoist:
     """
 
     def __init__(
-        self, program: Program, facts: Facts, torch: str, spelling: int = 0, live: Provenance | None = None
+        self,
+        program: Program,
+        facts: Facts,
+        torch: str,
+        spelling: int = 0,
+        live: Provenance | None = None,
+        under_way: list[Path] | None = None,
     ) -> None:
         self._plain = any(full == "torch.set_default_dtype" for _, _, full in calls_of(program, "torch.set_default"))
         self.program, self.facts, self.torch, self.spelling, self.live = program, facts, torch, spelling, live
         self.lines: list[str] = []
         self.kept: dict[Path, str | None] = {}
         self._done: dict[Binding, str | None] = {}
-        self._calls = running(program, facts)
+        self._calls = running(program, facts) if under_way is None else under_way  # calls that parameters come from
         self._roots: tuple[Path, ...] = ()
 
     def expression(
