@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Progress,
         Reduction,
         Request,
+        SanitizeResult,
         ShrinkReproError,
         Strategy,
         TargetError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         load_strategies,
         reduce,
         replace,
+        sanitize,
         strategy,
     )
 
@@ -50,6 +52,7 @@ __all__ = [
     "Progress",
     "Reduction",
     "Request",
+    "SanitizeResult",
     "ShrinkReproError",
     "Strategy",
     "TargetError",
@@ -62,6 +65,7 @@ __all__ = [
     "load_strategies",
     "reduce",
     "replace",
+    "sanitize",
     "strategy",
 ]
 

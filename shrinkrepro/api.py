@@ -37,9 +37,11 @@ from shrinkrepro.session import AlsoFound, Counts, Progress, Reduction, Request
 from shrinkrepro.tasks import check as _check
 from shrinkrepro.tasks import function as _function
 from shrinkrepro.tasks import reduction as _reduction
+from shrinkrepro.tasks import sanitize as _sanitize
 from shrinkrepro.tasks.check import CheckResult
 from shrinkrepro.tasks.function import TransformsResult, Under
 from shrinkrepro.tasks.inputs import parse_duration
+from shrinkrepro.tasks.sanitize import SanitizeResult
 
 __all__ = [
     "AlsoFound",
@@ -54,6 +56,7 @@ __all__ = [
     "Progress",
     "Reduction",
     "Request",
+    "SanitizeResult",
     "ShrinkReproError",
     "Strategy",
     "TargetError",
@@ -68,6 +71,7 @@ __all__ = [
     "load_strategies",
     "reduce",
     "replace",
+    "sanitize",
     "strategy",
     "try_transforms",
 ]
@@ -213,6 +217,39 @@ def check(
     if under is not None:
         return _function.check(request, under, progress or Silent())
     return _check.check(request, progress or Silent())
+
+
+def sanitize(
+    source_or_path: str | os.PathLike[str] | None = None,
+    *,
+    module: str | None = None,
+    args: Sequence[str] = (),
+    python: str | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float | str | None = None,
+    seed: int = 0,
+    isolation: str | None = None,
+    preload: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> SanitizeResult:
+    """Run a script once with every outermost transform call also run by its reference, and say which differ.
+
+    Also the pairs of values that differ and may be meant to be equal. Takes what ``reduce`` does.
+    """
+    script, text = _script_or_text(source_or_path)
+    request = Request(
+        script=script,
+        module=module,
+        text=text,
+        args=tuple(args),
+        python=python,
+        cwd=_path(cwd),
+        timeout=_seconds(timeout, "--timeout"),
+        seed=seed,
+        isolation=isolation,
+        preload=_path(preload),
+    )
+    return _sanitize.sanitize(request, progress or Silent())
 
 
 def try_transforms(

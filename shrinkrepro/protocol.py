@@ -75,7 +75,7 @@ class Execution:
     ``chain`` is the exception and its causes or contexts, outermost (the one that was printed last) first,
     innermost cause last; it is filled from a harness or parsed from the traceback text of a fresh run.
     ``crash_frames`` are faulthandler's Python frames, innermost first, as ``file:function``.
-    ``facts`` (OBSERVE only) is ``core.facts``' wire form. ``seconds`` is wall time.
+    ``facts`` (OBSERVE only) is ``core.facts``' wire form; of SANITIZE, ``target.collect``'s. ``seconds`` is wall time.
     """
 
     status: str

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from shrinkrepro.cli import function_options, options
-from shrinkrepro.errors import TooFlakyError
+from shrinkrepro.errors import NotFailingError, TooFlakyError
 
 if TYPE_CHECKING:
     from shrinkrepro.report.progress import Lines, Quiet
@@ -26,6 +28,10 @@ def check(
     in_dims: function_options.InDims = None,
     argnums: function_options.Argnums = None,
     tangents: function_options.Tangents = None,
+    sanitize: Annotated[
+        bool,
+        typer.Option("--sanitize", help="Run it once with a reference beside each transform, and say what differs."),
+    ] = False,
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
     preload: options.Preload = None,
@@ -35,12 +41,14 @@ def check(
 ) -> int:
     """Run a script a few times and say what fails, where, how reliably, and what reduce would do.
 
-    Ends with 0 when there is a failure to reduce.
+    Ends with 0 when there is a failure to reduce. A script that does not fail is searched for values that differ.
+    With --sanitize, ends with 1 when a transform differs from its reference, and with 0 when none does.
     """
     from shrinkrepro import api
     from shrinkrepro.cli.console import console
     from shrinkrepro.report.checked import print_check
     from shrinkrepro.report.files import as_json, claim_output, write_whole
+    from shrinkrepro.report.sanitized import print_sanitized
 
     path, arguments = options.program_arguments(script, module, args)
     under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
@@ -65,22 +73,50 @@ def check(
         if json is not None:
             write_whole(json, as_json(tried))
         return function_options.told(console(no_color), tried, quiet)
-    with _progress(quiet) as progress:
-        result = api.check(
-            path,
-            module=module,
-            args=arguments,
-            python=python,
-            device=device,
-            cwd=cwd,
-            timeout=timeout,
-            match=match,
-            under=under,
-            seed=seed,
-            isolation=isolation,
-            preload=preload,
-            progress=progress,
-        )
+
+    def sanitized() -> int:
+        with _progress(quiet) as progress:
+            found = api.sanitize(
+                path,
+                module=module,
+                args=arguments,
+                python=python,
+                cwd=cwd,
+                timeout=timeout,
+                seed=seed,
+                isolation=isolation,
+                preload=preload,
+                progress=progress,
+            )
+        if not quiet:
+            print_sanitized(console(no_color), found)
+        if json is not None:
+            write_whole(json, as_json(found))
+        return 1 if found.findings else 0
+
+    if sanitize:
+        return sanitized()
+    try:
+        with _progress(quiet) as progress:
+            result = api.check(
+                path,
+                module=module,
+                args=arguments,
+                python=python,
+                device=device,
+                cwd=cwd,
+                timeout=timeout,
+                match=match,
+                under=under,
+                seed=seed,
+                isolation=isolation,
+                preload=preload,
+                progress=progress,
+            )
+    except NotFailingError:
+        if under is None:
+            sanitized()
+        raise
     if not quiet:
         print_check(console(no_color), result)
     if json is not None:

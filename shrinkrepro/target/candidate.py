@@ -77,6 +77,10 @@ def run_program(
         observer = observe.observer_of(job.source, path)
         if observer is not None:
             observer.journal = observe.open_journal(os.path.dirname(folder))
+    if job.mode == SANITIZE:
+        from shrinkrepro.target import collect
+
+        observer = collect.Collector(job.source, path, namespace)
     log: List[str] = []
     generator = _generator_state()
     start = time.monotonic()
