@@ -1,0 +1,17 @@
+"""jacrev of jacrev: the second derivative of log_softmax is wrong, the first is right."""
+
+import os
+import sys
+
+sys.path.append(os.path.dirname(__file__))
+
+from planting import AUTOGRAD, faulty, levels, override
+
+wrong = faulty(backward=lambda g, x: g * (1 + x - x.detach()))  # right in value, not in its derivative
+
+
+def log_softmax(old, x, *args):
+    return old(wrong(x) if levels()[-2:] == ["grad", "grad"] else x, *args)
+
+
+override("_log_softmax", AUTOGRAD, log_softmax)
