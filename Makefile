@@ -11,7 +11,7 @@ KINDS ?=
 ONLY  ?=
 ARGS  ?=
 
-.PHONY: setup demo test check lint types imports format bench golden catalogue wheel check-cuda clean
+.PHONY: setup demo test check lint types imports format bench bench-injected golden catalogue wheel check-cuda clean
 
 setup: $(READY)
 
@@ -51,6 +51,10 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(if $(KINDS),--kinds $(KINDS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+# Bugs planted in torch from outside: a result must fail with its plant and pass without. ONLY=name,name ARGS="--budget 90s"
+bench-injected: $(READY)
+	$(BIN)/python -m benchmarks.injected $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 golden: $(READY)
 	$(BIN)/python -m pytest tests/golden --update-golden $(ARGS)
