@@ -34,7 +34,8 @@ def twice(vjp: Callable[..., Any]) -> Pushed:
             return varying, ([leaf for leaf in leaves if not _varies(leaf)], *aux)
 
         varying, pullback, (others, *aux) = vjp(split, *primals, has_aux=True)
-        _, transposed = vjp(pullback, [torch.zeros_like(leaf) for leaf in varying])
+        zeros = [torch.zeros_like(leaf) for leaf in varying]
+        _, transposed = vjp(pullback, zeros)
 
         def joined(first: List[Any], second: List[Any]) -> Any:
             from_first, from_second = iter(first), iter(second)
@@ -43,7 +44,9 @@ def twice(vjp: Callable[..., Any]) -> Pushed:
 
         def push(*tangents: Any) -> Any:
             still = [torch.zeros_like(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in others]
-            return joined(transposed(tuple(tangents))[0], still)
+            # The zeros carry the batch of a vmap outside, which the derivative of a linear function has lost.
+            moved = [tangent + zero for tangent, zero in zip(transposed(tuple(tangents))[0], zeros)]
+            return joined(moved, still)
 
         return (joined(varying, others), push, *aux)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.torch
@@ -22,6 +22,31 @@ plainly = reverse.Reverse(reverse.vjp)
 ours = Forward(twice(reverse.vjp))
 over_torch = Forward(twice(real.vjp))
 
+NN = torch.nn.functional
+
+
+def rows(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``f`` along the last dimension, where there is one."""
+    return lambda x: f(x) if x.dim() else x
+
+
+def matrix(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``f`` of matrices; other shapes stay."""
+    return lambda x: f(x) if x.dim() == 2 else x
+
+
+def regular(x: Any) -> Any:
+    return x @ x.mT + torch.eye(x.shape[0], dtype=x.dtype)
+
+
+layers = {size: torch.nn.Linear(size, size, dtype=F64).requires_grad_(False) for size in (1, 2, 3)}
+
+
+def module(x: Any) -> Any:
+    layer = layers[x.shape[-1]]
+    return real.functional_call(layer, dict(layer.named_parameters()), (x,)).tanh()
+
+
 # Maps from a tensor of any shape with two dimensions or fewer to one of the same shape.
 STEPS: dict[str, Callable[[Any], Any]] = {
     "sin": torch.sin,
@@ -36,7 +61,47 @@ STEPS: dict[str, Callable[[Any], Any]] = {
     "cumsum": lambda x: x.cumsum(-1) if x.dim() else x,
     "detached": lambda x: x * x.detach().cos(),
     "where": lambda x: torch.where(x > 0, x, 0.5 * x * x),
+    "gelu": NN.gelu,
+    "softplus": NN.softplus,
+    "celu": NN.celu,
+    "erf": torch.erf,
+    "lgamma": lambda x: torch.lgamma(x * x + 1),
+    "power": lambda x: (x * x + 0.1) ** 1.7,
+    "atan2": lambda x: torch.atan2(x, x * x + 1),
+    "logaddexp": lambda x: torch.logaddexp(x, x * x),
+    "clamp": lambda x: x.clamp(-0.5, 0.8),
+    "softmax": rows(lambda x: x.softmax(-1)),
+    "logsumexp": rows(lambda x: x - x.logsumexp(-1, keepdim=True)),
+    "norm": lambda x: x * torch.linalg.vector_norm(x + 0.1),
+    "variance": rows(lambda x: x * x.var(-1, keepdim=True, unbiased=False)),
+    "amax": rows(lambda x: x * x.amax(-1, keepdim=True)),
+    "sort": rows(lambda x: x.sort(-1).values),
+    "gather": rows(lambda x: x.gather(-1, x.argsort(-1))),
+    "scatter": rows(lambda x: x.scatter(-1, torch.zeros_like(x, dtype=torch.long)[..., :1], x[..., :1] * 3)),
+    "index_add": rows(lambda x: x.index_add(-1, torch.tensor([0]), x[..., :1])),
+    "concatenate": rows(lambda x: torch.cat([x, x * x], -1)[..., : x.shape[-1]]),
+    "in place": lambda x: x.clone().add_(x * x),
+    "row in place": rows(lambda x: torch.cat([x.clone()[..., :1].mul_(x[..., :1]), x[..., 1:]], -1)),
+    "pad": rows(lambda x: NN.pad(x, (1, 1))[..., 1:-1] * x),
+    "einsum": matrix(lambda x: torch.einsum("ij,kj,kl->il", x, x, x)),
+    "attention": matrix(lambda x: NN.scaled_dot_product_attention(x[None], x[None], x[None])[0]),
+    "inverse": matrix(lambda x: torch.linalg.inv(regular(x)) @ x),
+    "cholesky": matrix(lambda x: torch.linalg.cholesky(regular(x)) @ x),
+    "fourier": rows(lambda x: torch.fft.irfft(torch.fft.rfft(x) * 2, n=x.shape[-1])),
+    "complex": lambda x: (torch.complex(x, x * x).exp() * 0.1).real,
+    "polar": lambda x: torch.view_as_real(torch.polar(x * x + 1, x)).prod(-1),
+    "loss": lambda x: x * NN.smooth_l1_loss(x, x * x + 0.3),
+    "module": rows(module),
 }
+
+# What is not among them, for the results differ by torch's own fault (2.13), as finite differences show:
+#   det, slogdet, logdet, solve: jvp of jvp is wrong, and jacfwd of jvp; reverse mode is right.
+#   layer_norm, batch_norm, instance_norm: derivatives from the third on are wrong in both modes.
+#   prelu: vmap of jacrev takes the first sample's signs for all.
+#   logcumsumexp, prod with a zero: the second reverse derivative is NaN, forward mode is not.
+#   matrix_exp: what reverse mode twice needs of it has no right batching rule.
+#   linearize inside another transform: it reads memory that nothing wrote, or raises.
+# And what no reference could give: random numbers, which a batch draws at once and a loop one by one.
 steps = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=3)
 shapes = st.sampled_from([(), (1,), (3,), (2, 3), (2, 1)])
 seeds = st.integers(0, 1000)
@@ -59,13 +124,17 @@ def sample(seed: int, *shape: int) -> Any:
     return torch.randn(shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
 
 
+def leaves(tree: Any) -> list[Any]:
+    return [leaf for leaf in torch.utils._pytree.tree_flatten(tree)[0] if isinstance(leaf, torch.Tensor)]
+
+
 def assert_same(got: Any, want: Any) -> None:
-    torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
-    for a, b in zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(want)):
+    torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-8, equal_nan=True)
+    for a, b in zip(leaves(got), leaves(want)):
         assert a.requires_grad == b.requires_grad
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(steps, shapes, seeds)
 def test_one_transform(names: list[str], shape: tuple[int, ...], seed: int) -> None:
     f, g = function(names), scalar(names)
@@ -90,6 +159,7 @@ NESTS: dict[str, Callable[[Any, Any], Any]] = {
     "jacrev": lambda kit, f: lambda x: kit["jacrev"](f)(x).sum(tuple(range(x.dim()))),
     "jacfwd": lambda kit, f: lambda x: kit["jacfwd"](f)(x).sum(tuple(range(x.dim()))),
     "vmap": lambda kit, f: lambda x: kit["vmap"](f, x.dim() - 1, x.dim() - 1)(x) if x.dim() else f(x),
+    "chunked": lambda kit, f: lambda x: kit["vmap"](f, chunk_size=2)(x) if x.dim() else f(x),
 }
 REAL = {name: getattr(real, name) for name in ("grad", "jvp", "vjp", "jacrev", "jacfwd", "vmap")}
 OURS = {"grad": plainly.grad, "vjp": reverse.vjp, "jacrev": plainly.jacrev, "vmap": plain.vmap,
@@ -101,7 +171,7 @@ ONE_KIND = [
 ]
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(steps, st.lists(st.sampled_from(sorted(NESTS)), min_size=2, max_size=3), shapes, seeds)
 @example(["exp"], ["jvp", "jvp", "jvp"], (3,), 0)
 @example(["weigh"], ["grad", "vmap", "jacfwd"], (2, 3), 0)
@@ -112,19 +182,23 @@ def test_nested_transforms(names: list[str], nest: list[str], shape: tuple[int, 
             f = NESTS[name](kit, f)
         return f(sample(seed, *shape))
 
-    want = nested(REAL)
+    try:
+        want = nested(REAL)
+    except RuntimeError:  # it does not know how: the conjugate of a complex number has no batching rule
+        reject()
     for kit in ONE_KIND:
         assert_same(nested(kit), want)
 
 
-SMOOTH = st.sampled_from(sorted(STEPS.keys() - {"where", "detached"}))  # differences see a kink, and no detach
+KINKS = {"where", "detached", "clamp", "amax", "sort", "gather", "loss", "celu"}  # differences see one, and no detach
+SMOOTH = st.sampled_from(sorted(STEPS.keys() - KINKS))
 numerical = Forward(differences.pushed)
 DIFFERENCES = {**OURS, "jvp": numerical.jvp, "jacfwd": numerical.jacfwd, "vjp": differences.vjp,
                "grad": reverse.Reverse(differences.vjp).grad,
                "jacrev": reverse.Reverse(differences.vjp).jacrev}  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.lists(SMOOTH, min_size=1, max_size=2), st.lists(st.sampled_from(sorted(NESTS)), max_size=2), shapes, seeds)
 def test_finite_differences(names: list[str], nest: list[str], shape: tuple[int, ...], seed: int) -> None:
     def nested(kit: Any) -> Any:
@@ -136,7 +210,7 @@ def test_finite_differences(names: list[str], nest: list[str], shape: tuple[int,
     torch.testing.assert_close(nested(DIFFERENCES), nested(REAL), rtol=1e-5, atol=1e-7)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(
     steps,
     st.tuples(st.sampled_from([None, 0, 1, -1]), st.sampled_from([0, 1, 2, -1])),
