@@ -89,6 +89,7 @@ class Execution:
     facts: Optional[dict[str, Any]] = None
     difference: Optional[dict[str, Any]] = None  # of a check that failed: ``target.compared``'s wire form
     findings: tuple[dict[str, Any], ...] = ()  # SANITIZE only: ``target.sanitize``'s wire form
+    watched: bool = False  # by a harness, which sees what an exit was raised from; False: a fresh run
     drew: bool = False  # took numbers from torch's random generator
     detail: str = ""  # for LOST: what went wrong; else empty
 

@@ -47,6 +47,7 @@ class Oracle:
     signature: Signature
     match: str = "signature"
     exclude: str | None = None
+    shown: Signature | None = None  # what a fresh run shows of it, where the script catches it and exits
     difference: Difference | None = None  # of the original's values, where a run under the harness told it
 
     def __post_init__(self) -> None:
@@ -118,9 +119,13 @@ class Oracle:
     def _difference(self, found: Signature, execution: Execution, source: str) -> str:
         """What makes ``found`` another failure, one line; empty when it is the same."""
         want = self.signature
+        if want.kind == kinds.EXIT and found.kind in (kinds.EXIT, kinds.EXCEPTION, kinds.MISMATCH):
+            return _exit_difference(want, execution)  # a harness may see what was raised before the exit
         if found.kind != want.kind:
             if found.kind == kinds.EXIT and want.kind in (kinds.EXCEPTION, kinds.MISMATCH) and _tells(execution, want):
                 return ""  # caught, printed and turned into an exit, without a traceback
+            if self.shown is not None and found.kind == kinds.EXIT and not execution.watched:
+                return _exit_difference(self.shown, execution)
             return _differ("kind", want.kind, found.kind)
         if want.kind == kinds.CRASH:
             return self._crash_difference(found, source)
@@ -128,12 +133,6 @@ class Oracle:
             return (
                 "" if found.where == want.where or not found.crash_frames else _differ("place", want.where, found.where)
             )
-        if want.kind == kinds.EXIT:
-            if found.code != want.code:
-                return _differ("exit code", want.code, found.code)
-            if want.sentence and not _printed(execution, want.sentence):
-                return f"does not print {want.sentence!r}"
-            return ""
         if found.type != want.type:
             return _differ("type", want.type, found.type)
         if self.match == "type":
@@ -197,6 +196,14 @@ class Oracle:
             return _differ("place", want.where, found.where)
         # Crashed straight in an operator, which faulthandler does not name: a level must vouch for it.
         return level_difference(want, found) if want.levels else ""
+
+
+def _exit_difference(want: Signature, execution: Execution) -> str:
+    if execution.code != want.code:
+        return _differ("exit code", want.code, execution.code)
+    if want.sentence and not _printed(execution, want.sentence):
+        return f"does not print {want.sentence!r}"
+    return ""
 
 
 def level_difference(want: Signature, found: Signature) -> str:

@@ -19,7 +19,7 @@ from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, To
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.faces import Faces, faces
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import CRASH, signature_of
+from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised
 from shrinkrepro.session.differing import compared, settled
 from shrinkrepro.session.request import Progress, Request
@@ -233,6 +233,7 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
         except BaseException:
             pool.close()
             raise
+        original = replace(original, oracle=_telling(original, runs))
         if _same(original, original.oracle, runs):
             return Ready(original, pool, original.oracle, findings)
         if any(run.status == OK for run in runs):
@@ -259,6 +260,17 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
         spawned.close()
         raise
     return Ready(original, spawned, original.oracle, findings)
+
+
+def _telling(original: Original, runs: Sequence[Execution]) -> Oracle:
+    """The oracle of a script that catches its failure and exits: of what was raised, which only a harness sees."""
+    oracle = original.oracle
+    if oracle.signature.kind != EXIT or not runs:
+        return oracle
+    seen = Oracle.of(runs[0], oracle.match, oracle.exclude)
+    if seen is None or seen.signature.kind not in (EXCEPTION, MISMATCH):
+        return oracle
+    return replace(seen, shown=oracle.signature)
 
 
 def _pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> str | None:

@@ -95,6 +95,7 @@ def run_program(
         chain=ending.chain,
         code=ending.code,
         difference=ending.difference,
+        watched=True,
         findings=_findings(job.mode),
         warnings=tuple(log),
         seconds=seconds,

@@ -240,3 +240,16 @@ def test_a_sparse_input_is_no_sparse_product(tmp_path: Path) -> None:
     original = in_process(tmp_path, product)
     assert same(original, in_process(tmp_path, direct))
     assert not same(original, in_process(tmp_path, wrapped))
+
+
+def test_what_was_raised_before_an_exit_counts_where_a_harness_saw_it() -> None:
+    chain = (Raised("AssertionError", "Tensor-likes are not close!", (Frame("script.py", 3, "<module>", False),)),)
+    fresh = Execution(protocol.EXIT, code=3, stdout="it failed")
+    seen = Oracle.of(Execution(protocol.EXCEPTION, chain, code=3, watched=True))
+    shown = signature_of(fresh)
+    assert seen is not None
+    oracle = Oracle(seen.signature, shown=shown)
+    assert oracle.judge(fresh).interesting
+    assert not oracle.judge(Execution(protocol.EXIT, code=3, stdout="it failed", watched=True)).interesting
+    assert not oracle.judge(Execution(protocol.EXIT, code=2, stdout="it failed")).interesting
+    assert not oracle.judge(Execution(protocol.EXIT, code=3, stdout="all is well")).interesting

@@ -55,3 +55,25 @@ def test_without_a_control_the_check_still_compares_what_a_transform_made(tmp_pa
     assert "vmap" in reduction.source
     assert any(isinstance(node, ast.Compare) or getattr(node, "attr", "") == "allclose"
                for node in ast.walk(ast.parse(reduction.source)))  # fmt: skip
+
+CAUGHT = """\
+import sys
+import torch
+from torch.func import jvp
+
+def precision(chol):
+    return torch.cholesky_inverse(chol)
+
+L = torch.eye(2) + torch.ones(2, 2).tril()
+try:
+    torch.testing.assert_close(jvp(precision, (L,), (L,))[1], -2 * precision(L))
+except AssertionError:
+    print("it failed")
+    sys.exit(3)
+"""
+
+
+def test_a_script_that_catches_its_failure_and_exits_does_not_end_as_that_exit() -> None:
+    reduction = shrinkrepro.reduce(CAUGHT, budget=240.0)
+    assert "jvp" in reduction.source
+    assert reduction.confirmed == reduction.confirmations
