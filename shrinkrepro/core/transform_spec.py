@@ -24,7 +24,6 @@ TRIED = (
     ("jacrev",),
     ("jacfwd",),
     ("hessian",),
-    ("functionalize",),
     ("vmap", "vmap"),
     ("vmap", "grad"),
     ("vmap", "vjp"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from shrinkrepro import session
 from shrinkrepro.core.function_call import FunctionCall, read_call
 from shrinkrepro.core.function_text import Observed
-from shrinkrepro.core.function_values import ItemsValue, TensorValue, Value
+from shrinkrepro.core.function_values import TensorValue, Value
 from shrinkrepro.core.transform_spec import ALL, TRIED, parse_transform, written
 from shrinkrepro.errors import NotFailingError, UsageError
 from shrinkrepro.session import Progress, Reduction, Request
@@ -126,16 +126,22 @@ def try_all(request: Request, under: Under, progress: Progress) -> TransformsRes
         ShrinkReproError: the request cannot work.
     """
     request = checked(request)
-    script = read_script(request)
-    first = _read(script.text, under, ("vmap",))
+    _read(read_script(request).text, under, ("vmap",))  # what is wrong with it is told at once
     progress.phase(f"looking at {under.function}")
     with Trials(request) as trials:
-        probed = trials.probe(first, (0, 1))
-        if 0 in probed.errors and 1 in probed.errors:
-            probed.observed(first, 0)
-        progress.phase(f"putting it under {len(TRIED)} transforms")
-        calls = [_fitted(script.text, under, transforms, first, probed) for transforms in TRIED]
-        tried = trials.try_calls([pair for pair in calls if pair is not None])
+        return all_of(trials, request, under, progress)
+
+
+def all_of(trials: Trials, request: Request, under: Under, progress: Progress) -> TransformsResult:
+    """``try_all`` on a server that runs already."""
+    text = trials.script.text
+    first = _read(text, under, ("vmap",))
+    probed = trials.probe(first, (0, 1))
+    if 0 in probed.errors and 1 in probed.errors:
+        probed.observed(first, 0)
+    progress.phase(f"putting it under {len(TRIED)} transforms")
+    calls = [_fitted(text, under, transforms, first, probed) for transforms in TRIED]
+    tried = trials.try_calls([pair for pair in calls if pair is not None])
     return TransformsResult(under.function, tuple(_row(request, under, trial) for trial in tried))
 
 
@@ -169,24 +175,27 @@ def _sample(expression: str, value: Value, dim: object) -> tuple[str, Value]:
         return expression, value
     at = dim % len(value.shape) if isinstance(dim, int) else 0
     shape = value.shape[:at] + value.shape[at + 1 :]
-    simple = isinstance(ast.parse(expression, mode="eval").body, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    text = expression if simple else f"({expression})"
+    text = expression if _is_primary(expression) else f"({expression})"
     return f"{text}[0]" if at == 0 else f"{text}.select({at}, 0)", replace(value, shape=shape)
 
 
 def _batch(expression: str, value: Value, depth: int) -> tuple[str, Value]:
     """A batch of an input: it, its half, and so on, which stays in the domain of most functions."""
-    if isinstance(value, ItemsValue) or not isinstance(value, TensorValue):
+    if not isinstance(value, TensorValue):
         return expression, value
     if value.dtype == "bool":
         samples = [expression, f"~({expression})"] * depth
     else:
         by = "/" if value.floating or value.complex else "//"
-        name = expression if expression.isidentifier() else f"({expression})"
+        name = expression if _is_primary(expression) else f"({expression})"
         samples = [expression, *(f"{name} {by} {k}" for k in range(2, 2**depth + 1))]
     text = f"torch.stack([{', '.join(samples)}])"
     sizes = (2,) * depth
     return text if depth == 1 else f"{text}.unflatten(0, {sizes})", replace(value, shape=sizes + value.shape)
+
+
+def _is_primary(expression: str) -> bool:
+    return isinstance(ast.parse(expression, mode="eval").body, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
 
 
 def _row(request: Request, under: Under, trial: Trial) -> TransformRow:
