@@ -196,7 +196,7 @@ class _Hints:
         if lines[0] & lines[1]:
             return 4.0 if one.name != other.name else 2.0
         near = any(abs(a[1] - b[1]) <= 2 for a in lines[0] for b in lines[1])
-        return 3.0 if near else 0.5 * (bool(lines[0]) + bool(lines[1]))
+        return 3.0 if near else 0.5 * (bool(lines[0]) and bool(lines[1]))
 
 
 def _is_print(node: ast.Call) -> bool:
@@ -213,8 +213,7 @@ def _words(node: ast.AST) -> frozenset[str]:
 
 def _mentions(words: frozenset[str], value: Value) -> bool:
     """By its name, or by the last attribute or key of its path, which a loop's variable may stand before."""
-    tail = [part for part in _parts(value.expression)[1:] if not re.fullmatch(r"-?\d+", part)]
-    return value.name in words or bool(tail and tail[-1] in words)
+    return [part for part in _parts(value.expression) if not re.fullmatch(r"-?\d+", part)][-1] in words
 
 
 def _parts(expression: str) -> list[str]:

@@ -14,6 +14,7 @@ _BY = {
     "reference": "loops and plain reverse-mode autograd give",
     "slope": "finite differences along a random direction give",
     "float64": "float64 gives",
+    "gradient": "the gradient of the reference is",
 }
 
 

@@ -37,7 +37,6 @@ class Reach:
                 waiting.extend(self._inside(value))
             except Exception:  # an object of the program's that cannot be looked at
                 continue
-        self.dirty: Set[int] = set()  # numbers of tensors that were put back: their versions do not show it
 
     def _inside(self, value: Any) -> Iterator[Any]:
         if isinstance(value, torch.Tensor):
@@ -121,7 +120,6 @@ class State:
         self._reach = reach
         self._containers: List[Any] = [c.copy() for c in reach.containers]
         self._tensors: Dict[int, Any] = {}
-        self._versions = [_version(t) for t in reach.tensors]
         with torch.no_grad():
             for number, tensor in enumerate(reach.tensors):
                 elements -= tensor.numel() if tensor.layout is torch.strided else elements + 1
@@ -138,12 +136,11 @@ class State:
                 else:
                     container.clear()
                     container.update(saved)
-        for number, tensor in enumerate(self._reach.tensors):
-            changed = number in self._reach.dirty or _version(tensor) != self._versions[number]
-            if number in self._tensors and changed:
-                self._reach.dirty.add(number)
+        for number, saved in self._tensors.items():
+            tensor = self._reach.tensors[number]
+            if not torch.equal(tensor.detach(), saved):  # kernels change buffers without a new version
                 with torch.no_grad():
-                    tensor.data.copy_(self._tensors[number])  # past the version counter, which graphs look at
+                    tensor.data.copy_(saved)  # past the version counter, which graphs look at
         self.restore_random()
 
     def restore_random(self) -> None:
@@ -176,10 +173,6 @@ def _set_random_state(state: Any) -> None:
         sys.modules["numpy.random"].set_state(state[2])
     if state[3] is not None:
         torch.cuda.set_rng_state_all(state[3])
-
-
-def _version(tensor: Any) -> Any:
-    return None if tensor.is_inference() else tensor._version
 
 
 def _same(container: Any, saved: Any) -> bool:

@@ -21,6 +21,7 @@ from shrinkrepro.target import plain, raised, reverse
 from shrinkrepro.target.forward import twice
 from shrinkrepro.target.references import plain_autograd, references
 from shrinkrepro.target.shadow import Call, copied
+from shrinkrepro.target.shadow_duals import ShadowDuals
 from shrinkrepro.target.without_backward import apply_forward
 
 OUTSIDE, REAL, REFERENCE = "outside", "real", "reference"  # where the program is
@@ -67,6 +68,9 @@ class Sanitizer:
             home = torch.autograd.functional
             setattr(home, name, self._direct("autograd.functional." + name, getattr(home, name)))
         torch.compile = self._compile(torch.compile)
+        ShadowDuals(
+            lambda: self._where == OUTSIDE, lambda found: self._note(self._line("forward_ad", 3), found)
+        ).install()
 
     def _transform(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def stand_in(func: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -241,9 +245,9 @@ class Sanitizer:
         if time.monotonic() > self._deadline:
             raise _OutOfTime
 
-    def _line(self, label: str) -> Tuple[str, int, str]:
+    def _line(self, label: str, depth: int = 2) -> Tuple[str, int, str]:
         """The innermost line of the program's own, or of its local modules, that is running."""
-        frame: Any = sys._getframe(2)
+        frame: Any = sys._getframe(depth)
         while frame is not None:
             file = frame.f_code.co_filename
             if file == self._path:

@@ -10,7 +10,7 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Sequence
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_map
 
 from shrinkrepro.target import apart, slopes
 from shrinkrepro.target.apart import Gap
@@ -56,6 +56,7 @@ class Call:
         self._reach = Reach([func])
         self._before = State(self._reach)
         self._after: Optional[State] = None
+        self._differentiates = False
 
     def compare(self, result: Any, label: str, call: int, other_random: bool) -> Optional[Dict[str, Any]]:
         """What is wrong with ``result``; None if nothing is known to be."""
@@ -68,9 +69,12 @@ class Call:
         if found is not None:
             confirmed = other_random or self._confirmed(found, actual, expected)
             return {**apart.told(found), "by": "reference"} if confirmed else None
-        if "compile" in label or call > SLOPE_CALLS or drew:
+        if call > SLOPE_CALLS or drew:
             return None
-        return self._by_slopes(actual, expected)
+        found_by = self._by_gradients()
+        if found_by is None and "compile" not in label:
+            found_by = self._by_slopes(actual, expected)
+        return found_by
 
     def settle(self) -> None:
         """Leave everything as the real call left it."""
@@ -85,12 +89,45 @@ class Call:
         self._before.restore()
         args, kwargs = copied(given)
         with _no_inference():
-            return apart.leaves(self._values(self._owner.refer(self._reference, args, kwargs, table)))
+            return self._leaves(self._owner.refer(self._reference, args, kwargs, table), (args, kwargs))
 
     def _again(self, given: Any) -> List[Any]:
         self._before.restore()
         args, kwargs = copied(given)
-        return apart.leaves(self._values(self._owner.rerun(self._real_call, args, kwargs)))
+        return self._leaves(self._owner.rerun(self._real_call, args, kwargs), (args, kwargs))
+
+    def _leaves(self, result: Any, given: Any) -> List[Any]:
+        """What is compared: the values, or their gradient."""
+        values = self._values(result)
+        return apart.leaves(self._gradient(values, given) if self._differentiates else values)
+
+    def _gradient(self, values: Any, given: Any) -> List[Any]:
+        """The gradient of a weighted sum of ``values``, for the inputs and what else requires one."""
+        outputs = [v for v in tree_flatten(values)[0] if isinstance(v, torch.Tensor) and v.requires_grad]
+        inputs = [v for v in tree_flatten(given)[0] if isinstance(v, torch.Tensor)] + self._reach.tensors
+        inputs = [v for v in inputs if v.requires_grad and v.is_leaf]
+        weights = [torch.linspace(0.5, 1.5, v.numel(), dtype=torch.float64).reshape(v.shape).to(v) for v in outputs]
+        if not outputs or not inputs:
+            return []
+        found = torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
+        return [torch.zeros_like(v) if g is None else g for g, v in zip(found, inputs)]
+
+    def _by_gradients(self) -> Optional[Dict[str, Any]]:
+        """Whether what goes on to be differentiated has another gradient than the reference has."""
+        if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+            return None
+        self._differentiates = True
+        try:
+            actual = self._again(self._given)
+            expected = self._expected(self._given) if actual else []
+            found = apart.gap(actual, expected)
+            if found is None or not self._confirmed(found, actual, expected):
+                return None
+            return {**apart.told(found), "by": "gradient"}
+        except Exception:  # there may be no way back through it
+            return None
+        finally:
+            self._differentiates = False
 
     def _confirmed(self, found: Gap, actual: Sequence[Any], expected: Sequence[Any]) -> bool:
         if apart.gap(self._again(self._given), actual) is not None:

@@ -15,10 +15,10 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from shrinkrepro.target import reverse
 from shrinkrepro.target.forward import twice
 
-STEPS = (2e-3, 1e-3)
+STEPS = (1e-3, 5e-4)
 STEADY = 1e-5  # of the slope: how well two step sizes agree where a function is smooth
 WRONG = 5e-3  # of the slope
-NEARBY = 5e-3  # beyond the steps: where the slope is looked at again
+NEARBY = 1e-2  # beyond the steps in each direction: where the slope is looked at again
 SMOOTH = 1e-3  # of the slope: how well those nearby lead to it
 CHECKS = 12  # in one run
 
@@ -110,11 +110,11 @@ class Slopes:
         towards = [self._like(x) for x in tree_flatten(primals)[0]]
         sizes = [slope]
         for side in (NEARBY, -NEARBY):
-            near = [_detached(self._moved(primals, towards, k * side)) for k in (1, 2)]
-            one, two = (self._slope(func, has_aux, point, weights) for point in near)
-            if one is None or two is None:
+            near = [_detached(self._moved(primals, towards, k * side)) for k in (1, 2, 3)]
+            one, two, three = (self._slope(func, has_aux, point, weights) for point in near)
+            if one is None or two is None or three is None:
                 return False
-            sizes.append(2 * one - two)
+            sizes.append(3 * one - 3 * two + three)
         return max(sizes) - min(sizes) <= SMOOTH * max(map(abs, sizes))
 
     def _moved(self, primals: Any, directions: List[Any], distance: float) -> Any:

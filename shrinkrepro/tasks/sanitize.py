@@ -28,8 +28,8 @@ LEAST_SCORE = 2.0  # of a pair: below it nothing speaks for it but its shape
 
 @dataclass(frozen=True)
 class Finding:
-    """A line whose transform gives another value than its reference. ``by``: reference, slope (finite differences of
-    the function itself), or float64."""
+    """A line whose transform gives another value than its reference. ``by``: reference, gradient (of the result, the
+    reference's is another), slope (finite differences of the function itself), or float64."""
 
     file: str
     line: int
