@@ -19,6 +19,7 @@ import typer
 
 from benchmarks import fresh, tokens
 from benchmarks.bench import seconds
+from benchmarks.injected import index
 from benchmarks.injected.index import Injection, select
 from benchmarks.rows import geometric_mean
 from shrinkrepro import api
@@ -123,6 +124,27 @@ def measure(injection: Injection, folder: Path, budget: float, jobs: int | None)
     )
 
 
+def sanitized(name: str, host: str, folder: Path, preload: Path | None, lines: Sequence[int]) -> bool:
+    """Whether the sanitizer names one of ``lines`` of a host and no other, or nothing where there are none."""
+    path = folder / f"{name}.host.py"
+    path.write_text(host, encoding="utf-8")
+    found = api.sanitize(path, preload=preload)
+    told = sorted({finding.line for finding in found.findings})
+    right = bool(told) == bool(lines) and set(told) <= set(lines)
+    by = ", ".join(sorted({f"{finding.transform} by {finding.by}" for finding in found.findings}))
+    print(f"{'ok' if right else 'WRONG':5} {name:44} said {told}, true {list(lines)}  {by}".rstrip(), flush=True)
+    return right
+
+
+def sanitize(chosen: Sequence[Injection], folder: Path, healthy_too: bool) -> bool:
+    """Sanitize every host with its plant, and every healthy program; whether all came out right."""
+    named = [sanitized(i.name, i.host, folder, i.preload, i.lines) for i in chosen]
+    healthy_programs = index.healthy() if healthy_too else {}
+    silent = [sanitized(name, text, folder, None, ()) for name, text in healthy_programs.items()]
+    print(f"\n{sum(named)} of {len(named)} plants by their line; silent on {sum(silent)} of {len(silent)} healthy ones")
+    return all(named + silent)
+
+
 def summary(rows: Sequence[Row]) -> str:
     """The table again, slips first, and what it comes to."""
     order = sorted(rows, key=lambda row: (not row.slipped, not row.error, -row.after))
@@ -143,6 +165,9 @@ def main(
     jobs: Annotated[int, typer.Option(help="Workers of a reduction; 0: as many as it wants.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write everything there, sources too.")] = None,
     keep: Annotated[Path, typer.Option(help="Leave hosts and results in this folder.")] = Path("build/injected"),
+    sanitizer: Annotated[
+        bool, typer.Option("--sanitize", help="Reduce nothing: see whether check --sanitize names the right lines.")
+    ] = False,
 ) -> None:
     """Reduce each host with its bug planted; exits 1 if a result fails without the plant, or there is none."""
     try:
@@ -151,6 +176,8 @@ def main(
         typer.echo(f"injected: {error}", err=True)
         raise typer.Exit(2) from error
     keep.mkdir(parents=True, exist_ok=True)
+    if sanitizer:
+        raise typer.Exit(0 if sanitize(chosen, keep.resolve(), not only) else 1)
     done: list[Row] = []
     print(HEADER, flush=True)
     try:

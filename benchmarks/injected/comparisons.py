@@ -68,7 +68,7 @@ HELPERS = {
 _ROWS = "want = torch.stack([features(row) for row in batch])"
 _GRADS = "want = torch.stack([plain_gradient(score, row) for row in batch])"
 _DIRECTION = "want = plain_jacobian(features, point) @ tangent"
-_WEIGHTED = """
+WEIGHTED = """
 def weighted(scale, v):
     return features(v) * scale
 """
@@ -83,12 +83,12 @@ USES = {
     "vmap-chunks": Use(("vmap",), "got = vmap(features, chunk_size=2)(batch)", _ROWS),
     "vmap-shared": Use(
         ("vmap",),
-        _WEIGHTED + "\n\ngot = vmap(weighted, in_dims=(None, 0))(tangent, batch)",
+        WEIGHTED + "\n\ngot = vmap(weighted, in_dims=(None, 0))(tangent, batch)",
         "want = torch.stack([weighted(tangent, row) for row in batch])",
     ),
     "vmap-pairs": Use(
         ("vmap",),
-        _WEIGHTED + "\n\ngot = vmap(weighted)(batch.flip(0), batch)",
+        WEIGHTED + "\n\ngot = vmap(weighted)(batch.flip(0), batch)",
         "want = torch.stack([weighted(a, b) for a, b in zip(batch.flip(0), batch)])",
     ),
     "vmap-vmap": Use(
@@ -150,13 +150,13 @@ USES = {
     ),
     "jacfwd-second": Use(
         ("jacfwd",),
-        _WEIGHTED + "\n\ngot = jacfwd(weighted, argnums=1)(tangent, point)",
+        WEIGHTED + "\n\ngot = jacfwd(weighted, argnums=1)(tangent, point)",
         "want = plain_jacobian(lambda v: weighted(tangent, v), point)",
         ("plain_jacobian",),
     ),
     "jacrev-both": Use(
         ("jacrev",),
-        _WEIGHTED + "\n\nleft, got = jacrev(weighted, argnums=(0, 1))(tangent, point)\nprint('left', left.shape)",
+        WEIGHTED + "\n\nleft, got = jacrev(weighted, argnums=(0, 1))(tangent, point)\nprint('left', left.shape)",
         "want = plain_jacobian(lambda v: weighted(tangent, v), point)",
         ("plain_jacobian",),
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.injected.comparisons import USES, WEIGHTED
 from benchmarks.injected.hosts import Need, draw
 
 FOLDER = Path(__file__).parent
@@ -39,6 +40,25 @@ class Injection:
             return (FOLDER / "from_cases" / f"{self.need}.py").read_text(encoding="utf-8")
         return draw(self.need, f"{self.plant} {self.draw}")
 
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines of the host where a transform may be said to be wrong."""
+        if isinstance(self.need, str):
+            calls = [_CALLS[self.need]]
+        else:
+            calls = [line for line in USES[self.need.use].got.splitlines() if line.strip() and line not in WEIGHTED]
+        return tuple(n for n, line in enumerate(self.host.splitlines(), 1) if any(call in line for call in calls))
+
+
+_CALLS = {  # the outermost call of a transform in each of ``from_cases/``
+    "per_sample": "return vmap(",
+    "particle_forces": "return -self._gradient(x)",
+    "elbo": "fast = torch.vmap(",
+    "spline": "batched = torch.vmap(",
+    "vibrations": "fast = hessian(",
+    "kernel_blocks": "return jacfwd(",
+    "sheet": "K = hessian(",
+}
 
 INJECTIONS = (
     Injection("vmap_cumsum_nested", Need("torch.cumsum({v}, 0)", "vmap-vmap")),
