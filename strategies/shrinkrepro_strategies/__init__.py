@@ -12,6 +12,7 @@ from shrinkrepro_strategies import (
     classes,
     control_flow,
     divergence,
+    expected,
     expressions,
     functions,
     imports,
@@ -44,6 +45,7 @@ _PARTS = (
     shapes.STRATEGIES,
     expressions.STRATEGIES,
     literals.STRATEGIES,
+    expected.STRATEGIES,
     naming.STRATEGIES,
 )
 

@@ -16,6 +16,7 @@ from shrinkrepro.core.facts import Description
 _MOST_NUMBERS = 8
 _PYTHON_DTYPES = {"int64": "int", "bool": "bool", "float64": "float", "complex128": "complex"}
 _INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8"})
+_SPELLED = ("float64", "float16", "bfloat16")
 _SPARSE = {
     "sparse_csr": ".to_sparse_csr()",
     "sparse_csc": ".to_sparse_csc()",
@@ -143,6 +144,29 @@ def exact_tensor(value: Description, torch: str = "torch") -> str | None:
         return None
     options = _options(value, torch, dtype, implied)
     return f"{torch}.tensor({_nested([str(t) for t in texts], shape)}{options})"
+
+
+def exact_source(value: Description, torch: str = "torch") -> str | None:
+    """A literal with all digits of what was seen; None when it is no number or no tensor of few, real ones."""
+    if value.get("k") == "const":
+        text = str(value["r"])
+        return text if _parses(text) and text.lstrip("-")[:1].isdigit() else None
+    numbers, dtype = value.get("values"), str(value.get("dtype"))
+    if value.get("k") != "tensor" or (not _implied(dtype) and dtype not in _SPELLED):
+        return None
+    shape = [int(n) for n in value["shape"]]
+    options = "" if _implied(dtype) else f", dtype={torch}.{dtype}"
+    if (
+        value.get("fill") in (0, 1)
+        and not isinstance(value["fill"], bool)
+        and shape
+        and dtype in ("float32", *_SPELLED)
+    ):
+        return f"{torch}.{'ones' if value['fill'] else 'zeros'}({', '.join(map(str, shape))}{options})"
+    if not numbers or any(isinstance(n, str) for n in numbers):
+        return None
+    texts = [repr(number) for number in numbers]
+    return f"{torch}.tensor({_nested(texts, shape) if shape else texts[0]}{options})"
 
 
 def _implied(dtype: str) -> bool:

@@ -18,7 +18,7 @@ from shrinkrepro.core.facts import Description, Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
-from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.descriptions import exact_source
 from shrinkrepro_strategies.distil import failed_checks, program_of
 from shrinkrepro_strategies.frames import Hoist, callers
 from shrinkrepro_strategies.provenance import Provenance
@@ -51,7 +51,7 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
                 continue
             actual, given = _named_inputs(text, program)
             others = list(twins(actual, _makers(hoist), torch, item))
-            exact = _exact(expected, torch) if spelling else None
+            exact = exact_source(expected, torch) if spelling else None
             for other in [*others, *([exact] if exact else [])]:
                 lines = "\n".join([*given, form.format(actual + item, other)])
                 yield from program_of(program, hoist, lines, imports, path)
@@ -67,20 +67,6 @@ def _first_item(value: Description, other: Description) -> tuple[str, Descriptio
                 below, found = _first_item(one, two)
                 return f"[{key}]{below}", found
     return "", other
-
-
-def _exact(value: Description, torch: str) -> str | None:
-    """A literal for a reference's value with all its digits; None when too much of it is unknown."""
-    if value.get("k") == "const":
-        return next(iter(sources(value, torch, 1)), None)
-    numbers = value.get("values")
-    if value.get("k") != "tensor" or not numbers or any(isinstance(n, str) for n in numbers):
-        return None
-    texts = [repr(number) for number in numbers]
-    for size in reversed([int(n) for n in value["shape"]]):
-        texts = [f"[{', '.join(texts[k : k + size])}]" for k in range(0, len(texts), size)]
-    double = f", dtype={torch}.float64" if value.get("dtype") == "float64" else ""
-    return f"{torch}.tensor({texts[0]}{double})" if value.get("dtype") in ("float32", "float64") else None
 
 
 def divergent(facts: Facts) -> list[Path]:

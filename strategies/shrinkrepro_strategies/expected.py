@@ -1,0 +1,107 @@
+"""Expected values: what a check compares with, once nothing else can go, as the number that it is.
+
+Decision: last of all, because a literal fixes all that the number depends on; and only of what no transform made. The
+control has to give that number too, so a check of constants is never left.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.facts import ExprFact, Facts
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.blocks import LOOPS
+from shrinkrepro_strategies.descriptions import exact_source
+from shrinkrepro_strategies.distil import failed_checks
+from shrinkrepro_strategies.liveness import Liveness, covered, outermost
+from shrinkrepro_strategies.provenance import Provenance
+
+_ROUNDS = 10  # of what becomes unused by what went before
+
+
+@strategy("value-for-expected", tier=Tier.POLISH)
+def value_for_expected(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the number that was seen for what a failed check compares with, and drop all that only led to it.
+
+    Example: ``want = []; want.append(f(x)); assert_close(got, torch.stack(want))`` -> ``assert_close(got,
+    torch.tensor([2.0]))``.
+    """
+    torch, imports = calls.torch_spelling(program)
+    live = Provenance(program)
+    for check, _ in failed_checks(program, facts):
+        for path, node in _compared(program.node(check), check):
+            fact = facts.of(path)
+            if isinstance(node, ast.Constant) or fact is None or live.transformed(path):
+                continue
+            for text in _texts(fact, torch):
+                if text != program.text(node):
+                    gone = _led_to(program, facts, path)
+                    changes = [Change(at) for at in outermost(gone) if at != path]
+                    yield Edit((Change(path, text), *changes), imports)
+
+
+def _texts(fact: ExprFact, torch: str) -> list[str]:
+    found = [exact_source(fact.value, torch)]
+    if fact.kind == "tensor" and fact.value.get("fill") is not None and fact.value.get("shape") == []:
+        found.append(str(fact.value["fill"]))  # a plain number, where the check takes one
+    return [text for text in found if text is not None]
+
+
+def _compared(node: ast.AST, path: Path) -> Iterator[tuple[Path, ast.expr]]:
+    """The expressions that the check compares: arguments of calls and sides of comparisons, outermost first."""
+    if isinstance(node, ast.Call):
+        for k, argument in enumerate(node.args):
+            if not isinstance(argument, ast.Starred):
+                yield (*path, "args", k), argument
+                if isinstance(argument, ast.BinOp):
+                    yield from _compared(argument, (*path, "args", k))
+        if isinstance(node.func, ast.Attribute):
+            yield from _compared(node.func.value, (*path, "func", "value"))
+    elif isinstance(node, ast.Compare):
+        for at, side in (((*path, "left"), node.left), ((*path, "comparators", 0), node.comparators[0])):
+            yield at, side
+            yield from _compared(side, at)
+    elif isinstance(node, ast.BinOp):
+        for name in ("left", "right"):
+            yield (*path, name), getattr(node, name)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _compared(node.operand, (*path, "operand"))
+
+
+def _led_to(program: Program, facts: Facts, path: Path) -> set[Path]:
+    """All that only the expression at ``path`` needs, with the statements that filled what it reads."""
+    gone = {path}
+    for _ in range(_ROUNDS):
+        more = Liveness(program, facts, careful=False).close(gone)
+        for uses in program.scopes.uses.values():
+            left = [use for use in uses if not covered(use, more)]
+            fillers = [_filler(program, use) for use in left]
+            if left and any(covered(use, more) for use in uses) and None not in fillers:
+                more.update(at for at in fillers if at is not None)
+        more.update(at for at, node in program.walk(*LOOPS) if _emptied(node, at, more))
+        if more == gone:
+            break
+        gone = more
+    return gone
+
+
+def _filler(program: Program, use: Path) -> Path | None:
+    """The statement that only fills the variable used at ``use``: ``out.append(x)`` or ``out[k] = x``."""
+    at, statement = program.statement_of(use)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return at if use == (*at, "value", "func", "value") else None
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return at if use == (*at, "targets", 0, "value") else None
+    return None
+
+
+def _emptied(node: ast.AST, path: Path, gone: set[Path]) -> bool:
+    body = getattr(node, "body", None)
+    return isinstance(body, list) and all(covered((*path, "body", k), gone) for k in range(len(body)))
+
+
+STRATEGIES = (value_for_expected,)

@@ -1,0 +1,79 @@
+"""What a check compares with becomes the number that it is, and what led to it goes."""
+
+from __future__ import annotations
+
+import pytest
+from shrinkrepro_strategies.descriptions import exact_source
+from shrinkrepro_strategies.expected import value_for_expected
+
+from tests.helpers import candidates, normal
+from tests.strategies.observed import const, ran, seq, tensor
+
+BUILT = """
+import torch
+
+def plain(v):
+    return v * 2
+
+x = torch.ones(2)
+got = torch.vmap(torch.sin)(x)
+want = []
+for v in x:
+    want.append(plain(v))
+torch.testing.assert_close(got, torch.stack(want))
+"""
+VALUES = {
+    "torch.stack(want)": {**tensor(2), "values": [2.0, 2.0], "fill": 2.0},
+    "got": tensor(2),
+    "x": tensor(2),
+    "[]": seq(),
+}
+
+
+def test_what_was_only_needed_for_the_expected_value_goes_with_it() -> None:
+    [found] = candidates(value_for_expected, BUILT, ran(BUILT, VALUES))
+    assert normal(found) == normal("""
+import torch
+x = torch.ones(2)
+got = torch.vmap(torch.sin)(x)
+torch.testing.assert_close(got, torch.tensor([2.0, 2.0]))
+""")
+
+
+def test_what_a_transform_made_stays() -> None:
+    source = BUILT.replace("torch.stack(want)", "torch.vmap(plain)(x)")
+    wire = ran(source, {"torch.vmap(plain)(x)": {**tensor(2), "values": [2.0, 2.0], "fill": 2.0}, "got": tensor(2)})
+    assert candidates(value_for_expected, source, wire) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "seen", "expected"),
+    [
+        ("assert got.sum() == total(x)", {"total(x)": const(4.5), "got.sum()": tensor()}, "got.sum() == 4.5"),
+        ("assert abs(got.sum() - total(x)) < 1", {"total(x)": const(4.5), "got.sum()": tensor()}, "(got.sum() - 4.5)"),
+    ],
+)
+def test_sides_of_comparisons(check: str, seen: dict[str, dict[str, object]], expected: str) -> None:
+    source = (
+        f"import torch\ndef total(x):\n    return 4.5\nx = torch.ones(2)\ngot = torch.vmap(torch.sin)(x)\n{check}\n"
+    )
+    test = check.removeprefix("assert ")
+    found = candidates(value_for_expected, source, ran(source, {**seen, test: const(False)}))
+    assert any(expected in text and "total" not in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({**tensor(), "values": [0.1234567890123], "fill": 0.1234567890123}, "torch.tensor(0.1234567890123)"),
+        ({**tensor(2, 1, dtype="float64"), "values": [1.5, 2.0]}, "torch.tensor([[1.5], [2.0]], dtype=torch.float64)"),
+        ({**tensor(3), "values": [0.0] * 3, "fill": 0.0}, "torch.zeros(3)"),
+        ({**tensor(20), "values": None, "fill": 1.0}, "torch.ones(20)"),
+        ({**tensor(20), "values": None, "fill": None}, None),
+        ({**tensor(1), "values": ["nan"], "fill": "nan"}, None),
+        (const("text"), None),
+        (const(-2.5), "-2.5"),
+    ],
+)
+def test_exact_sources(value: dict[str, object], text: str | None) -> None:
+    assert exact_source(value) == text
