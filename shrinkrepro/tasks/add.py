@@ -23,7 +23,7 @@ from shrinkrepro.errors import TooFlakyError, UsageError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces, faces
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import CRASH, HANG
+from shrinkrepro.oracles.signature import HANG
 from shrinkrepro.protocol import OK, RUN, Execution, Job
 from shrinkrepro.session import Progress, Reduction, Request
 from shrinkrepro.session.original import run_original
@@ -166,11 +166,11 @@ def _measured(
     fresh = [] if kind == HANG else [run_fresh(target, text, limit) for _ in range(FRESH_RUNS)]
     if all(_same(oracle, run, text) for run in (*fresh, *runs)):
         return oracle, info, control
-    several = faces(oracle, [*fresh, *runs])  # a crash hangs on a process's memory: each that was seen is the bug
-    if several is not None:
-        return several, info, control
-    if kind == CRASH and all(_same(oracle, run, text) for run in fresh):
-        return oracle, info, control
+    # A crash hangs on a process's memory: each face that was seen is the bug, and fresh interpreters decide.
+    if all(run.status != OK for run in fresh):
+        several = faces(oracle, [run for run in (*fresh, *runs) if run.status != OK])
+        if several is not None:
+            return several, info, control
     failed = sum(_same(oracle, run, text) for run in (*fresh, *runs))
     raise TooFlakyError(
         f"{request.file.name} fails only sometimes: the same in {failed} of {len(fresh) + len(runs)} runs",

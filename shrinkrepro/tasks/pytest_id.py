@@ -91,8 +91,8 @@ def _collect(python: str, test: str, cwd: Path | None, scratch: Path) -> dict[st
         )
     except subprocess.TimeoutExpired:
         raise TargetError(f"collecting {test} takes more than {SECONDS:g} s", "run pytest --collect-only") from None
-    if out.is_file():
-        answer: dict[str, str] = json.loads(out.read_text(encoding="utf-8"))
+    answer: dict[str, str] = json.loads(out.read_text(encoding="utf-8")) if out.is_file() else {"count": "0"}
+    if str(answer.get("count")) != "0":
         return answer
     if "No module named pytest" in done.stderr:
         raise TargetError(f"{python} has no pytest", f"install it there: {python} -m pip install pytest")

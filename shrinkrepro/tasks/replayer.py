@@ -79,7 +79,7 @@ class _Trial:
 
     @property
     def crash(self) -> bool:
-        return self.oracle is not None and self.oracle.signature.kind == CRASH
+        return isinstance(self.oracle, Faces) or (self.oracle is not None and self.oracle.signature.kind == CRASH)
 
     def add(self, runs: list[tuple[Status, Execution]], execution: Execution) -> None:
         assert self.oracle is not None

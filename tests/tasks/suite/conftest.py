@@ -13,4 +13,6 @@ def weight():
 
 @pytest.fixture(params=[3, 5], ids=["small", "large"])
 def batch(request):
-    yield torch.arange(request.param * 4, dtype=torch.float32).reshape(request.param, 4)
+    rows = torch.arange(request.param * 4, dtype=torch.float32).reshape(request.param, 4)
+    yield rows
+    rows.zero_()
