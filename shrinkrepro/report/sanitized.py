@@ -26,6 +26,8 @@ def print_sanitized(console: Console, result: SanitizeResult) -> None:
             console.print(Text(f"    {finding.text}"), soft_wrap=True)
         values = f"    got {shown(finding.actual)}, where {_BY[finding.by]} {shown(finding.expected)}"
         console.print(Text(values), soft_wrap=True)
+        if finding.command:
+            console.print(Text(f"    {finding.command}", style="bold"), soft_wrap=True)
     if not result.findings:
         console.print(Text("no transform call differs from its reference"), soft_wrap=True)
     if result.ended:

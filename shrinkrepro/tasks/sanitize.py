@@ -11,6 +11,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from shrinkrepro.core.transform_calls import call_at
 from shrinkrepro.errors import TargetError
 from shrinkrepro.oracles.pairs import Pair, ranked, value_from_wire
 from shrinkrepro.oracles.signature import signature_of
@@ -41,6 +42,7 @@ class Finding:
     expected: tuple[Any, ...]
     error: float  # relative to the largest expected value
     by: str
+    command: str = ""  # that reduces it; empty where the call cannot be written as options
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def examined(request: Request, script: Script, progress: Progress) -> SanitizeRe
     return SanitizeResult(
         script=script.path.name,
         ended=_ended(execution),
-        findings=tuple(_finding(found, script) for found in execution.findings),
+        findings=tuple(_finding(found, script, request) for found in execution.findings),
         pairs=tuple(_suggestion(pair, request) for pair in pairs) if execution.status == OK else (),
         seconds=execution.seconds,
     )
@@ -103,9 +105,10 @@ def _ended(execution: Execution) -> str:
     return signature.describe() if signature is not None else execution.status
 
 
-def _finding(found: dict[str, Any], script: Script) -> Finding:
+def _finding(found: dict[str, Any], script: Script, request: Request) -> Finding:
     lines = script.text.splitlines() if not found["file"] else []
     line = found["line"]
+    call = call_at(script.text, line) if not found["file"] else None
     return Finding(
         file=found["file"] or script.path.name,
         line=line,
@@ -117,12 +120,18 @@ def _finding(found: dict[str, Any], script: Script) -> Finding:
         expected=tuple(found["expected"]),
         error=found["error"] if math.isfinite(found["error"]) else 1.0,
         by=found["by"],
+        command=_command(request, call.options()) if call is not None else "",
     )
 
 
 def _suggestion(pair: Pair, request: Request) -> Suggestion:
+    return Suggestion(pair.got, pair.want, pair.how, _command(request, ("--differs", pair.got, pair.want)))
+
+
+def _command(request: Request, options: tuple[str, ...]) -> str:
     words = ["shrinkrepro", "reduce"]
     words += ["-m", request.module] if request.module is not None else [str(request.script or "SCRIPT")]
-    words += ["--differs", pair.got, pair.want]
+    words += options
+    words += ["--preload", str(request.preload)] if request.preload is not None else []
     words += ["--", *request.args] if request.args else []
-    return Suggestion(pair.got, pair.want, pair.how, " ".join(shlex.quote(word) for word in words))
+    return " ".join(shlex.quote(word) for word in words)
