@@ -6,12 +6,18 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# A second torch, for `make test-versions`: some gigabytes and minutes.
+PYTHON_OLD ?= python3.10
+TORCH_OLD  ?= torch==2.0.1
+VENV_OLD   ?= .venv-2.0
+READY_OLD  := $(VENV_OLD)/.ready
+
 # What `make bench` runs: KINDS=exception,crash ONLY=name,name ARGS="--json out.json"
 KINDS ?=
 ONLY  ?=
 ARGS  ?=
 
-.PHONY: setup demo test check lint types imports format bench bench-injected golden catalogue wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue wheel check-cuda clean
 
 setup: $(READY)
 
@@ -32,6 +38,15 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(ARGS)
+
+$(READY_OLD):
+	$(PYTHON_OLD) -m venv $(VENV_OLD)
+	$(VENV_OLD)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH_OLD) "numpy<2"
+	touch $@
+
+# Not part of `make check`: bugs that one of two torches has and the other has not.
+test-versions: $(READY) $(READY_OLD)
+	SHRINKREPRO_OLD=$(abspath $(VENV_OLD))/bin/python $(BIN)/python -m pytest tests/versions $(ARGS)
 
 check: lint types imports test
 
@@ -76,4 +91,4 @@ check-cuda: $(READY)
 	$(BIN)/python benchmarks/check_cuda.py
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV_OLD) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
