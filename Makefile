@@ -17,7 +17,7 @@ KINDS ?=
 ONLY  ?=
 ARGS  ?=
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild wheel check-cuda clean
 
 setup: $(READY)
 
@@ -76,6 +76,19 @@ golden: $(READY)
 
 catalogue: $(READY)
 	SHRINKREPRO_NO_PLUGINS=1 $(BIN)/shrinkrepro strategies --markdown > strategies/README.md
+
+# Every case is as its table says; with --json the cost beside plain python is measured too.
+corpus: $(READY)
+	mkdir -p build
+	$(BIN)/shrinkrepro replay corpus --json build/corpus.json $(ARGS)
+
+# The same with the oldest torch beside it; corpus/README.md says why a case differs there.
+corpus-versions: $(READY) $(READY_OLD)
+	$(BIN)/shrinkrepro replay corpus --python $(BIN)/python --python $(VENV_OLD)/bin/python $(ARGS)
+
+# Reduces five cases again from their originals, or those of ONLY=, and compares byte for byte.
+corpus-rebuild: $(READY)
+	$(BIN)/python -m benchmarks.corpus $(ONLY)
 
 # The wheel is built from the sdist and tried where nothing else is: no torch, no checkout on the path.
 wheel: $(READY)

@@ -1,7 +1,8 @@
 """``replay --update``: what is expected of a case from now on, from what its rows show.
 
-Decision: the newest torch's row sets what is expected in general; what differs elsewhere gets an entry for that very
-release or device. Rows without a verdict change nothing.
+Decision: the newest torch's row sets what is expected in general, unless it is older than the one that the failure was
+first seen with; what differs elsewhere gets an entry for that very release or device. Rows without a verdict
+change nothing.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ def updated(found: Found, rows: Sequence[Replayed]) -> dict[str, str]:
 
 def expectations(case: Case, rows: Sequence[Replayed]) -> tuple[str, tuple[Expectation, ...]]:
     """What is expected of ``case`` after ``rows`` in general, and where something else is."""
+    ordered = sorted(rows, key=lambda row: (row.device != case.device, [-part for part in release(row.torch)]))
+    seen = release(case.first_seen.get("torch", ""))
     new = case
-    for row in sorted(rows, key=lambda row: (row.device != case.device, tuple(-part for part in release(row.torch)))):
-        if row.status == UNSUPPORTED and row.as_expected:
-            continue
-        newest = row is min(rows, key=lambda one: (one.device != case.device, tuple(-p for p in release(one.torch))))
-        new = _with(new, row, newest)
+    for row in ordered:
+        if row.status != UNSUPPORTED or not row.as_expected:  # else the case itself rules the target out
+            new = _with(new, row, newest=row is ordered[0] and release(row.torch) >= seen)
     return new.expected, new.on
 
 

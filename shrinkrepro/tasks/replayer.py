@@ -7,6 +7,7 @@ told that only a warm server shows.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ QUICK_SECONDS = 0.5  # a case that ends within this time is asked with other see
 OTHER_SEEDS = (1, 2)
 FRESH_RUNS = 3  # where fresh interpreters and servers disagree
 _OUTPUT_LINES = 12
+_COMPILES = re.compile(r"\bcompile\b|_higher_order_ops|flex_attention")
 _SERVER = "in a warm server: "
 
 
@@ -142,8 +144,12 @@ class Replayer:
         """Run ``cases``, on ``device`` in the place of their own, and say what became of each, in their order."""
         trials = [self._trial(case, device or case.device) for case in cases]
         running = [trial for trial in trials if trial.open]
-        self._run(running, (None,))
-        self._run([trial for trial in running if _quick(trial)], OTHER_SEEDS)
+        heavy = [trial for trial in running if _COMPILES.search(trial.text)]
+        if len(heavy) > 1:
+            self._run(heavy[:1], (None,))
+            self._pool.learn()  # what a compiler imports takes seconds, and once is enough
+        self._run([trial for trial in running if not trial.warm], (None,))
+        self._ask_luck([trial for trial in running if _quick(trial)])
         self._look_closer([trial for trial in running if not self._settled(trial)])
         return [self._replayed(trial) for trial in trials]
 
@@ -170,6 +176,18 @@ class Replayer:
             [run] = self._pool.run([Job(probe, RUN, TIMEOUT_SECONDS, alone=True)])
             self._devices[device] = "" if run.status == OK else f"this target has no device {device}"
         return self._devices[device]
+
+    def _ask_luck(self, trials: Sequence[_Trial]) -> None:
+        """Other seeds, many in one child; what then ends otherwise is asked again in a child of its own."""
+        pairs = [(trial, seed) for seed in OTHER_SEEDS for trial in trials]
+        jobs = [Job(trial.text, RUN, self._limit(trial.case), seed=seed) for trial, seed in pairs]
+        doubtful: dict[int | None, list[_Trial]] = {}
+        for (trial, seed), execution in zip(pairs, self._pool.run(jobs) if jobs else ()):
+            assert trial.oracle is not None
+            if status_of(execution, trial.oracle, trial.text).word != trial.warm[0][0].word:
+                doubtful.setdefault(seed, []).append(trial)
+        for other, those in doubtful.items():
+            self._run(those, (other,))
 
     def _run(self, trials: Sequence[_Trial], seeds: Sequence[int | None]) -> None:
         pairs = [(trial, seed) for trial in trials for seed in seeds]
@@ -255,7 +273,8 @@ def _verdict(trial: _Trial) -> tuple[Status, Execution]:
     runs = [*trial.warm, *trial.fresh]
     words = [status.word for status, _ in runs]
     told = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-    other = next(((s, e) for s, e in runs if s.failure and s.word == CHANGED), runs[-1])
+    failing = sorted((run for run in runs if run[0].failure), key=lambda run: run[0].word != CHANGED)
+    other = failing[0] if failing else runs[-1]
     return Status(FLAKY, other[0].failure, f"of {len(runs)} runs: {told}"), other[1]
 
 

@@ -202,6 +202,8 @@ def test_the_newest_torch_sets_what_is_expected(tmp_path: Path) -> None:
     base = Replayed("one", str(case.path), "fixed", "fails", False, torch="2.13.0+cpu", device="cpu", python="new")
     old = replace(base, torch="2.0.1", status="fails", as_expected=True, python="old")
     assert expectations(case, [old, base]) == ("fixed", (Expectation("fails", "==2.0.1"),))
+    seen = replace(case, first_seen={"torch": "2.13.0"})
+    assert expectations(seen, [replace(old, status="fixed")]) == ("fails", (Expectation("fixed", "==2.0.1"),))
     changed = replace(base, status="changed", found="other")
     assert expectations(case, [old, changed]) == ("fails", (Expectation("changed", ">=2.13.0", failure="other"),))
 
