@@ -1,4 +1,5 @@
 """Hessian-vector products of a small transformer block, forward over reverse."""
+
 import torch
 from torch import nn
 from torch.func import functional_call, grad, jvp

@@ -1,4 +1,5 @@
 """Per-sample confusion counts of a classifier."""
+
 import torch
 import torch.nn.functional as F
 

@@ -1,4 +1,5 @@
 """Monte-Carlo dropout: the predictions of an ensemble of thinned networks."""
+
 import torch
 from torch import nn
 from torch.func import functional_call, stack_module_state

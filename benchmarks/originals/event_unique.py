@@ -1,4 +1,5 @@
 """How many distinct tokens each window of a text holds."""
+
 import torch
 
 
@@ -7,7 +8,7 @@ def windows(tokens, size, stride):
 
 
 def diversity(window):
-    values, counts = torch.unique(window, return_counts=True)
+    _, counts = torch.unique(window, return_counts=True)
     share = counts / window.numel()
     return -(share * share.log()).sum()
 

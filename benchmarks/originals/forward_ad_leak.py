@@ -1,4 +1,5 @@
 """Sensitivities by dual numbers, of a model that itself uses dual numbers for its velocity field."""
+
 import torch
 import torch.autograd.forward_ad as fwAD
 

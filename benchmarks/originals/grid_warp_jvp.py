@@ -1,4 +1,5 @@
 """How an image warp answers to its control points, by forward mode."""
+
 import torch
 import torch.nn.functional as F
 from torch.func import jvp

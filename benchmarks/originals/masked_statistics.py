@@ -1,4 +1,5 @@
 """Mean and spread of the valid part of each sequence."""
+
 import torch
 
 PAD = -1.0

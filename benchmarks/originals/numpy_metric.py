@@ -1,4 +1,5 @@
 """A metric that somebody wrote with numpy, over a batch."""
+
 import numpy as np
 import torch
 

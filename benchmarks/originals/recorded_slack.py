@@ -1,4 +1,5 @@
 """A penalty that hands its slack on beside its value and saves it as an output; its curvature is checked by hand."""
+
 import torch
 from torch.func import grad
 

@@ -1,4 +1,5 @@
 """A batch job around a solver: it catches what goes wrong, prints one line and leaves with a code of its own."""
+
 import sys
 
 import torch

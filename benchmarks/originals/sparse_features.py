@@ -1,4 +1,5 @@
 """Per-query scores against a sparse document matrix."""
+
 import torch
 
 

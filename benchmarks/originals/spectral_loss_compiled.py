@@ -1,4 +1,5 @@
 """A compiled per-sample gradient norm with a logging line left in it."""
+
 import torch
 from torch.func import grad, vmap
 

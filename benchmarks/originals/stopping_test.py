@@ -1,4 +1,5 @@
 """Fixed-point iterations of many contractions at once, until each has converged."""
+
 import torch
 
 

@@ -1,4 +1,5 @@
 """A straight-through quantiser, evaluated for a batch of step sizes."""
+
 import torch
 
 

@@ -1,4 +1,5 @@
 """Per-sample gradients through a fused scale-and-shift with one gradient too few."""
+
 import torch
 from torch.func import grad, vmap
 
