@@ -32,6 +32,8 @@ from shrinkrepro.workers.pool import Pool
 
 SLOWEST = 60.0  # seconds; no candidate runs longer, whatever the original took
 SLACK = 0.7  # seconds beyond a multiple of the current program's time: a busy machine is no hang
+SLOW = 0.3  # seconds from which a run is worth being spared
+CHEAP = 0.4  # of its time, what the controls may take to be asked first
 PATIENCE = 2.5  # times the current program's own time; a simpler program is seldom slower
 
 
@@ -68,6 +70,7 @@ class SessionJudge:
         self._verdicts: dict[bytes, Verdict] = {}
         self._alone: dict[bytes, bool] = {}  # judged in a process of their own: did they draw random numbers
         self._confirmed: set[bytes] = set()  # judged with their control
+        self._passed: set[bytes] = set()  # passed their controls
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
         self._warm = pool.info.modules
@@ -199,6 +202,30 @@ class SessionJudge:
         return verdict.interesting
 
     def _query(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
+        if not self._control_is_cheap():
+            return self._run_and_judge(sources, alone)
+        healthy = self._healthy(sources)
+        asked = [source for source in sources if healthy[source].interesting]
+        return [(healthy | dict(zip(asked, self._run_and_judge(asked, alone))))[source] for source in sources]
+
+    def _control_is_cheap(self) -> bool:
+        """Whether it pays to ask the controls first: what a compiler takes seconds for, they run as it is."""
+        here = any(control.python is None for control in self.controls.chosen or ())
+        return here and self._seconds > SLOW and self.controls.seconds < CHEAP * self._seconds
+
+    def _healthy(self, sources: Sequence[str]) -> dict[str, Verdict]:
+        """For each of ``sources``, whether it passes the controls of the target's own interpreter."""
+        limit = self._limit(self.controls.seconds)
+        verdicts = dict.fromkeys(sources, Verdict(Outcome.INTERESTING))
+        jobs = [(source, job) for source in sources for job in self.controls.jobs(source, limit)]
+        jobs = [(source, job) for source, job in jobs if _digest(source) not in self._passed]
+        for (source, _), execution in zip(jobs, self._run([job for _, job in jobs])):
+            if verdicts[source].interesting:
+                verdicts[source] = held(execution, verdicts[source])
+        self._passed.update(_digest(source) for source, verdict in verdicts.items() if verdict.interesting)
+        return verdicts
+
+    def _run_and_judge(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
         executions = self._run([Job(source, RUN, self._limit(), alone) for source in sources])
         verdicts = [self._judged(execution, source) for source, execution in zip(sources, executions)]
         for source, execution, verdict in zip(sources, executions, verdicts):
@@ -215,7 +242,7 @@ class SessionJudge:
         seeds = self.seeds if run else self.seeds[1:]
         jobs = [Job(source, RUN, self._limit() + SLACK, alone=True, seed=seed) for seed in seeds]
         limit = self._limit(self.controls.seconds)
-        jobs += self.controls.jobs(source, limit)
+        jobs += self.controls.jobs(source, limit) if _digest(source) not in self._passed else []
         executions = self._run(jobs)
         verdict = Verdict(Outcome.INTERESTING)
         for execution in executions[: len(seeds)]:
@@ -234,6 +261,7 @@ class SessionJudge:
         if verdict.interesting:
             if run:
                 self._seconds = executions[0].seconds
+            self._passed.add(_digest(source))
             self.controls.seconds = slowest or self.controls.seconds
         return verdict
 

@@ -31,6 +31,8 @@ def frame_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     call needs from the module, and local functions, are kept.
     """
     torch, imports = calls.torch_spelling(program)
+    if next(failed_checks(program, facts), None) is not None:
+        return  # a check fails for what came before it
     for path in running(program, facts):
         if _entered(program, facts, path) or _checks(program, path):
             continue
@@ -51,7 +53,7 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
     torch, imports = calls.torch_spelling(program)
     frames = running(program, facts)
     levels = _levels(program, facts, frames)
-    if not levels:
+    if not levels or next(failed_checks(program, facts), None) is not None:
         return
     tests = stuck_tests(program, facts)
     inner = [path for path in frames if program.enclosing(path, ast.FunctionDef, ast.Lambda) is not None]
