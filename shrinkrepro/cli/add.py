@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shrinkrepro.cli import options
-from shrinkrepro.cli.check import _progress
+from shrinkrepro.cli.console import lines
 
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about, in a line.")]
 Origin = Annotated[str, typer.Option("--origin", metavar="URL", help="Where it comes from: an issue, or a note.")]
@@ -40,7 +40,7 @@ def add(
         match=match,
         preload=preload,
     )
-    with _progress(quiet) as progress:
+    with lines(quiet) as progress:
         added = add(request, progress)
     write_whole(file, added.text)
     if not quiet:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shrinkrepro.cli import options
-from shrinkrepro.cli.check import _progress
+from shrinkrepro.cli.console import lines
 from shrinkrepro.cli.replay import CaseTimeout, Devices, Jobs, Keyword, Paths, Pythons
 
 
@@ -43,7 +43,7 @@ def matrix(
         preload=preload,
         isolation=isolation,
     )
-    with _progress(quiet) as progress:
+    with lines(quiet) as progress:
         result = replay(request, progress)
     if not quiet:
         typer.echo("\n".join(grid(result)))
@@ -80,7 +80,7 @@ def bisect(
         timeout=parse_duration(timeout, "--timeout") if timeout is not None else None,
         preload=preload,
     )
-    with _progress(quiet) as progress:
+    with lines(quiet) as progress:
         result = bisect(request, progress)
     if not quiet:
         typer.echo("\n".join(turn(result)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shrinkrepro.cli import options
-from shrinkrepro.cli.check import _progress
+from shrinkrepro.cli.console import console, lines
 
 if TYPE_CHECKING:
     from shrinkrepro.tasks.replay import ReplayResult
@@ -86,7 +86,7 @@ def replay(
         measure=measure if measure is not None else SAMPLE if json is not None else 0,
     )
     found = chosen(request)
-    with _progress(quiet) as progress:
+    with lines(quiet) as progress:
         result = replay_found(request, found, progress)
     _report(result, json, junit, md, quiet, no_color)
     if update:
@@ -101,7 +101,6 @@ def replay(
 def _report(
     result: ReplayResult, json: Path | None, junit: Path | None, md: Path | None, quiet: bool, no_color: bool
 ) -> None:
-    from shrinkrepro.cli.console import console
     from shrinkrepro.report.files import write_whole
     from shrinkrepro.report.github import workflow_commands
     from shrinkrepro.report.junit import junit as as_junit
