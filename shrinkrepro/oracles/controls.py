@@ -21,7 +21,9 @@ _REFERENCE = (
     protocol.CONTROL_FORWARD,
     protocol.CONTROL_VMAP,
     protocol.CONTROL_COMPILE,
-    protocol.CONTROL_DIFFERENCES,  # replaces all as well, but is last: rounding and kinks can make it fail
+    protocol.CONTROL_DIFFERENCES,  # replaces all as well, but comes late: rounding and kinks can make it fail
+    protocol.CONTROL_FLOAT64,  # before the next, which would say of a rounding error that the transforms made it
+    protocol.CONTROL_DIFFERENCES64,
 )
 _OBSERVED = {
     protocol.CONTROL_STRICT: protocol.OBSERVE_REFERENCE,
@@ -39,7 +41,7 @@ NAMES = {  # what a user calls them: the modes of which the first that the origi
     "vmap": (protocol.CONTROL_VMAP,),
     "forward": (protocol.CONTROL_FORWARD,),
     "eager": (protocol.CONTROL_COMPILE,),
-    "finite-difference": (protocol.CONTROL_DIFFERENCES,),
+    "finite-difference": (protocol.CONTROL_DIFFERENCES, protocol.CONTROL_DIFFERENCES64),
     "float64": (protocol.CONTROL_FLOAT64,),
     "cpu": (protocol.CONTROL_CPU,),
 }
@@ -52,6 +54,7 @@ _WORDS = {
     protocol.CONTROL_VMAP: "passes when vmap alone is replaced by a loop",
     protocol.CONTROL_COMPILE: "passes when nothing is compiled",
     protocol.CONTROL_DIFFERENCES: "passes when transforms are replaced by loops and finite differences",
+    protocol.CONTROL_DIFFERENCES64: "passes when transforms are replaced by loops and finite differences, in float64",
     protocol.CONTROL_FLOAT64: "passes in float64",
     protocol.CONTROL_CPU: "passes on the CPU",
 }

@@ -19,6 +19,7 @@ from shrinkrepro.workers.pool import Pool
 Run = Callable[[Sequence[Job]], list[Execution]]
 
 FIRST_SECONDS = 5.0  # what a control may take until one was measured
+TOGETHER = 2  # controls that are tried at a time: most originals pass one of the first
 PATIENCE = 6.0  # times that, for the controls that a user named: loops and differences are slow
 
 
@@ -53,12 +54,15 @@ class Controls:
             self.chosen = tuple(self._passed(name, meant, source, run, limit) for name, meant in self._named)
             return
         candidates = [Control(mode) for mode in controls.modes_for(kind)]
-        runs = run([_job(control, source, limit) for control in candidates])
-        for control, execution in zip(candidates, runs):
-            if execution.status == OK:
-                self.chosen, self.seconds = (control,), execution.seconds
-                return
-        if not any(execution.status in (TIMEOUT, LOST) for execution in runs):
+        known = True
+        for at in range(0, len(candidates), TOGETHER):
+            asked = candidates[at : at + TOGETHER]
+            for control, execution in zip(asked, run([_job(control, source, limit) for control in asked])):
+                if execution.status == OK:
+                    self.chosen, self.seconds = (control,), execution.seconds
+                    return
+                known = known and execution.status not in (TIMEOUT, LOST)
+        if known:
             self.chosen = ()
 
     def _passed(self, name: str, meant: Sequence[Control], source: str, run: Run, limit: float) -> Control:

@@ -22,6 +22,7 @@ from shrinkrepro.protocol import (
     CONTROL_COMPILE,
     CONTROL_CPU,
     CONTROL_DIFFERENCES,
+    CONTROL_DIFFERENCES64,
     CONTROL_FLOAT64,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
@@ -56,6 +57,7 @@ _OBSERVED = {
     OBSERVE_VMAP: CONTROL_VMAP,
     OBSERVE_COMPILE: CONTROL_COMPILE,
     OBSERVE_DIFFERENCES: CONTROL_DIFFERENCES,
+    CONTROL_DIFFERENCES64: CONTROL_DIFFERENCES,
 }
 _REFERENCES = {**{mode: mode for mode in _CONTROLS}, **_OBSERVED}
 
@@ -220,7 +222,7 @@ def _install(mode: str) -> None:
         from shrinkrepro.target import reference
 
         reference.install(_REFERENCES[mode], observed=mode == OBSERVE_REFERENCE)
-    if mode == CONTROL_FLOAT64:
+    if mode in (CONTROL_FLOAT64, CONTROL_DIFFERENCES64):
         from shrinkrepro.target import float64
 
         float64.install()

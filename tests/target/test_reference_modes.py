@@ -7,6 +7,7 @@ import pytest
 from shrinkrepro.protocol import (
     CONTROL_COMPILE,
     CONTROL_DIFFERENCES,
+    CONTROL_DIFFERENCES64,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
     CONTROL_VMAP,
@@ -158,6 +159,18 @@ print(calls)
 """
     execution = run(pool, source, CONTROL_DIFFERENCES)
     assert (execution.status, execution.stdout) == (OK, "[False]\n"), execution.stderr
+
+
+def test_differences_in_float64(pool: Pool) -> None:
+    source = """\
+import torch
+x = torch.tensor([0.3, 1.7])
+got = torch.func.jacrev(lambda v: v.exp().sin())(x)
+torch.testing.assert_close(got, (x.exp() * x.exp().cos()).diag())
+"""
+    assert run(pool, source, CONTROL_DIFFERENCES).status == EXCEPTION  # float32 is too coarse for them
+    execution = run(pool, source, CONTROL_DIFFERENCES64)
+    assert execution.status == OK, execution.stderr
 
 
 def test_facts_of_a_reference_run(pool: Pool) -> None:
