@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shrinkrepro.cli import function_options, options
-from shrinkrepro.errors import NotFailingError, TooFlakyError
+from shrinkrepro.errors import NotFailingError, ShrinkReproError, TooFlakyError, UsageError
 
 if TYPE_CHECKING:
     from shrinkrepro.report.progress import Lines, Quiet
@@ -95,6 +96,9 @@ def check(
         return 1 if found.findings else 0
 
     if sanitize:
+        for option, given in (("--device", device), ("--function", function)):
+            if given is not None:
+                raise UsageError(f"{option} has no place beside --sanitize", "the script is run as it is")
         return sanitized()
     try:
         with _progress(quiet) as progress:
@@ -114,8 +118,9 @@ def check(
                 progress=progress,
             )
     except NotFailingError:
-        if under is None:
-            sanitized()
+        if under is None and device is None:
+            with contextlib.suppress(ShrinkReproError):  # that it does not fail is what has to be told
+                sanitized()
         raise
     if not quiet:
         print_check(console(no_color), result)

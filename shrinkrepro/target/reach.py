@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple
 
 import torch
 
@@ -26,6 +26,9 @@ class Reach:
         self.containers: List[Any] = []  # lists and dicts, those of objects among them
         self.names: Set[str] = set()  # that the program's own code uses
         self.functions: List[type] = []  # autograd.Functions of the program's own
+        self.generators: List[Any] = []
+        self.globals: List[Tuple[Dict[str, Any], str]] = []  # that the program's own code names
+        self.cells: List[Any] = []
         seen: Set[int] = set()
         waiting: List[Any] = [roots]
         while waiting and len(seen) < OBJECTS:
@@ -41,6 +44,8 @@ class Reach:
     def _inside(self, value: Any) -> Iterator[Any]:
         if isinstance(value, torch.Tensor):
             self.tensors.append(value)
+        elif isinstance(value, torch.Generator):
+            self.generators.append(value)
         elif isinstance(value, functools.partial):
             yield from (value.func, value.args, value.keywords)
         elif isinstance(value, types.MethodType):
@@ -69,6 +74,7 @@ class Reach:
         for cell in function.__closure__ or ():
             try:
                 yield cell.cell_contents
+                self.cells.append(cell)
             except ValueError:  # not bound yet
                 continue
         yield from (function.__defaults__, function.__kwdefaults__)
@@ -77,6 +83,7 @@ class Reach:
         for name in names_of(function.__code__):
             self.names.add(name)
             if name in function.__globals__:
+                self.globals.append((function.__globals__, name))
                 yield function.__globals__[name]
 
     def _of_class(self, cls: type) -> Iterator[Any]:
@@ -114,18 +121,20 @@ def _is_own_file(file: str) -> bool:
 
 
 class State:
-    """The values that ``reach`` holds now, to be put back: tensors, containers, random numbers."""
+    """The values that ``reach`` holds now, to be put back: tensors, containers, names, random numbers."""
 
     def __init__(self, reach: Reach, elements: int = 20_000_000) -> None:
         self._reach = reach
         self._containers: List[Any] = [c.copy() for c in reach.containers]
+        self._globals = [space.get(name, _ABSENT) for space, name in reach.globals]
+        self._cells = [cell.cell_contents for cell in reach.cells]
         self._tensors: Dict[int, Any] = {}
         with torch.no_grad():
             for number, tensor in enumerate(reach.tensors):
                 elements -= tensor.numel() if tensor.layout is torch.strided else elements + 1
                 if elements >= 0:
                     self._tensors[number] = tensor.detach().clone()
-        self._random = _random_state()
+        self._random = _random_state(reach.generators)
 
     def restore(self) -> None:
         """Put the values back."""
@@ -136,43 +145,69 @@ class State:
                 else:
                     container.clear()
                     container.update(saved)
+        for (space, name), value in zip(self._reach.globals, self._globals):
+            if value is not _ABSENT and space.get(name, _ABSENT) is not value:
+                space[name] = value
+        for cell, value in zip(self._reach.cells, self._cells):
+            if cell.cell_contents is not value:
+                cell.cell_contents = value
         for number, saved in self._tensors.items():
             tensor = self._reach.tensors[number]
             if not torch.equal(tensor.detach(), saved):  # kernels change buffers without a new version
                 with torch.no_grad():
                     tensor.data.copy_(saved)  # past the version counter, which graphs look at
-        self.restore_random()
-
-    def restore_random(self) -> None:
-        """Put the random generators back."""
-        _set_random_state(self._random)
+        _set_random_state(self._random, self._reach.generators)
 
     def drew(self) -> bool:
-        """Whether torch's generator has moved since."""
-        return not torch.equal(torch.default_generator.get_state(), self._random[0])
+        """Whether random numbers were drawn since."""
+        return not _same_random(_random_state(self._reach.generators), self._random)
+
+    def counted(self) -> bool:
+        """Whether the program has changed a number since that its function can reach, such as a counter."""
+        pairs = [(saved, space.get(name)) for saved, (space, name) in zip(self._globals, self._reach.globals)]
+        pairs += [(saved, cell.cell_contents) for saved, cell in zip(self._cells, self._reach.cells)]
+        for container, saved in zip(self._reach.containers, self._containers):
+            if isinstance(container, list):
+                if len(container) != len(saved):
+                    return True
+                pairs += zip(saved, container)
+            else:
+                pairs += [(value, container.get(key)) for key, value in saved.items()]
+        return any(isinstance(before, (int, float)) and before is not now and before != now for before, now in pairs)
 
 
-def _random_state() -> Any:
+_ABSENT = object()
+
+
+def _random_state(generators: Sequence[Any]) -> Any:
     import random
 
     numpy_random = sys.modules.get("numpy.random")
     return (
-        torch.default_generator.get_state(),
+        [torch.default_generator.get_state(), *(generator.get_state() for generator in generators)],
         random.getstate(),
         numpy_random.get_state() if numpy_random is not None else None,
-        torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None,
+        torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
     )
 
 
-def _set_random_state(state: Any) -> None:
+def _set_random_state(state: Any, generators: Sequence[Any]) -> None:
     import random
 
-    torch.default_generator.set_state(state[0])
+    for generator, saved in zip([torch.default_generator, *generators], state[0]):
+        generator.set_state(saved)
     random.setstate(state[1])
     if state[2] is not None:
         sys.modules["numpy.random"].set_state(state[2])
-    if state[3] is not None:
+    if state[3]:
         torch.cuda.set_rng_state_all(state[3])
+
+
+def _same_random(one: Any, other: Any) -> bool:
+    tensors = zip([*one[0], *one[3]], [*other[0], *other[3]])
+    same = all(torch.equal(a, b) for a, b in tensors) and one[1] == other[1]
+    numpy_states = [None if state[2] is None else (state[2][1].tobytes(), state[2][2:]) for state in (one, other)]
+    return same and numpy_states[0] == numpy_states[1]
 
 
 def _same(container: Any, saved: Any) -> bool:

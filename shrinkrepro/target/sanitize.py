@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import io
 import sys
 import time
@@ -54,6 +55,9 @@ class Sanitizer:
     def install(self) -> None:
         """Put the shadowing stand-ins where programs find the transforms."""
         plain.turns_allowed = sys.maxsize
+        with warnings.catch_warnings(), contextlib.suppress(ImportError):
+            warnings.simplefilter("ignore")
+            importlib.import_module("functorch")  # the old names; a program may import them later
         for home in ("torch", "torch.func", "functorch"):
             module = sys.modules.get(home)
             for name in ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hessian"):
