@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shrinkrepro import protocol
+from shrinkrepro.errors import UsageError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, HANG, MISMATCH, WARNING
 
@@ -13,7 +14,7 @@ from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, HANG, MISMATCH
 def test_every_mode_has_words(kind: str) -> None:
     modes = controls.modes_for(kind)
     assert len(modes) == len(set(modes)) >= 2
-    assert all(controls.passes(controls.Control(mode)).startswith("passes when ") for mode in modes)
+    assert all(controls.passes(controls.Control(mode)).startswith("passes ") for mode in modes)
     assert controls.fails_all(kind)
 
 
@@ -23,3 +24,18 @@ def test_zeros_are_no_control_for_numbers() -> None:
     assert controls.observing([controls.Control(protocol.CONTROL_VMAP)]) == protocol.OBSERVE_VMAP
     assert controls.observing([controls.Control(protocol.CONTROL_CPU)]) is None
     assert controls.observing([]) is None
+
+
+def test_controls_by_name() -> None:
+    assert controls.named(()) is None
+    assert controls.named(["none"]) == ()
+    found = controls.named(["vmap", "python=/opt/a/python", "vmap", "primal"])
+    assert found is not None
+    assert [name for name, _ in found] == ["vmap", "python=/opt/a/python", "primal"]
+    assert found[1][1] == (controls.Control(python="/opt/a/python"),)
+    assert [control.mode for control in found[2][1]] == [protocol.PRIMAL_STRICT, protocol.PRIMAL]
+    for name in controls.NAMES:
+        assert controls.fails_too(name).startswith("with ")
+    for names in (["eagre"], ["none", "vmap"]):
+        with pytest.raises(UsageError):
+            controls.named(names)
