@@ -33,6 +33,9 @@ def install(mode: str, observed: bool = False) -> None:
 
     everything = mode in (CONTROL_STRICT, CONTROL_REFERENCE, CONTROL_DIFFERENCES)
     entries: List[Entry] = []
+    if mode == CONTROL_DIFFERENCES:  # the first entry of a function counts
+        functional = Functional(differences.vjp, differences.pushed)
+        entries += [("torch.autograd.functional", *entry) for entry in functional.table().items()]
     if everything or mode == CONTROL_COMPILE:
         entries += compiler(plain.compile)
         without_module_compile()
@@ -40,8 +43,6 @@ def install(mode: str, observed: bool = False) -> None:
         plain.turns_allowed = sys.maxsize
         entries += _vmap(torch)
     if mode == CONTROL_DIFFERENCES:
-        functional = Functional(differences.vjp, differences.pushed)
-        entries += [("torch.autograd.functional", *entry) for entry in functional.table().items()]
         entries += _reverse(differences.vjp) + _forward(torch, differences.pushed)
     if mode in (CONTROL_STRICT, CONTROL_REFERENCE):
         entries += _reverse(reverse.vjp) + _forward(torch, twice(reverse.vjp))

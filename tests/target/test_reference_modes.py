@@ -161,6 +161,26 @@ print(calls)
     assert (execution.status, execution.stdout) == (OK, "[False]\n"), execution.stderr
 
 
+def test_differences_stand_for_the_older_functions_too(pool: Pool) -> None:
+    source = TELLTALE.replace("return 1 * g", "return 9 * g")
+    source += """
+from torch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+torch.set_default_dtype(torch.float64)
+x = torch.tensor([1.0, 2.0])
+square = lambda v: f(v * v).sum()
+two = lambda a, b: (f(a) * b, b.sum())
+pairs = [(jacobian(f, x), torch.eye(2)), (jacobian(two, (x, x), vectorize=True)[0][1], x.diag()),
+         (hessian(square, x), 2 * torch.eye(2)), (hessian(lambda a, b: (f(a) * b).sum(), (x, x))[0][1], torch.eye(2)),
+         (vjp(f, x, x)[1], x), (jvp(f, x, x)[1], x), (vhp(square, x, x)[1], 2 * x),
+         (hvp(square, (x,), (x,))[1][0], 2 * x)]
+for got, want in pairs:
+    torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
+"""
+    assert run(pool, source, CONTROL_REFERENCE).status == EXCEPTION
+    execution = run(pool, source, CONTROL_DIFFERENCES)
+    assert execution.status == OK, execution.stderr
+
+
 def test_differences_in_float64(pool: Pool) -> None:
     source = """\
 import torch
