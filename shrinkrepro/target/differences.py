@@ -15,6 +15,7 @@ from shrinkrepro.target import plain
 
 _FINE = 1e-3  # balances rounding, eps / step, and the fifth derivative times step ** 4
 STEPS = {torch.float64: _FINE, torch.complex128: _FINE}
+KINK, SMALL = 0.05, 1e-4  # two slopes of one smooth function differ by less: of the larger, and in all
 COARSE_STEP = 2e-2  # for lower precisions
 
 
@@ -38,7 +39,7 @@ def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) ->
         step = min(STEPS.get(x.dtype, COARSE_STEP) for x in leaves if _moves(x)) / max(sizes)
         two, one, back, back_two = (at(directions, k * step) for k in (2, 1, -1, -2))
         slopes = [  # a function that is not finite there has no slope either
-            (8 * (one[k] - back[k]) - (two[k] - back_two[k])) / (12 * step) + 0 * y
+            _slope(y, one[k], two[k], back[k], back_two[k], step) + 0 * y
             if _moves(y)
             else (torch.zeros_like(y) if isinstance(y, torch.Tensor) else y)
             for k, y in enumerate(flat)
@@ -46,6 +47,27 @@ def pushed(func: Callable[..., Any], primals: Tuple[Any, ...], has_aux: bool) ->
         return tree_unflatten(slopes, out_spec)
 
     return (output, push, aux) if has_aux else (output, push)
+
+
+def _slope(here: Any, one: Any, two: Any, back: Any, back_two: Any, step: float) -> Any:
+    """The slope at each element from five points; where they tell of a kink, that of the one side that is smooth."""
+    slope = (8 * (one - back) - (two - back_two)) / (12 * step)
+    if slope.is_complex():
+        return slope
+    kink = _apart((one - back) / (2 * step), (two - back_two) / (4 * step))
+    if not kink.any():
+        return slope
+    left, right = (
+        ((here - back) / step, (here - back_two) / (2 * step)),
+        ((one - here) / step, (two - here) / (2 * step)),
+    )
+    rough_left, rough_right = _apart(*left), _apart(*right)
+    slope = torch.where(kink & rough_right & ~rough_left, 2 * left[0] - left[1], slope)
+    return torch.where(kink & rough_left & ~rough_right, 2 * right[0] - right[1], slope)
+
+
+def _apart(near: Any, far: Any) -> Any:
+    return (near - far).abs() > KINK * torch.maximum(near.abs(), far.abs()) + SMALL
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:

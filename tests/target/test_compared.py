@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shrinkrepro.protocol import CONTROL_REFERENCE, CONTROL_STRICT, OK, RUN, Execution, Job
+from shrinkrepro.protocol import CONTROL_DIFFERENCES, CONTROL_REFERENCE, CONTROL_STRICT, OK, RUN, Execution, Job
 from shrinkrepro.workers.pool import Pool
 from shrinkrepro.workers.target import Target
 
@@ -125,3 +125,18 @@ def test_a_rule_that_cannot_be_checked_counts_as_right(pool: Pool) -> None:
         ).chain
         == ()
     )
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "slope"),
+    [
+        ("torch.where(x > 0, 1 / x, 0)", 0.0, 0.0),  # smooth on the left alone
+        ("torch.where(x < 0, 1 / x, 3 * x)", 0.0, 3.0),  # on the right alone
+        ("x.abs()", 0.0, 0.0),  # on both: what is between
+        ("x**3", 2.0, 12.0),
+    ],
+)
+def test_differences_at_a_kink_take_the_smooth_side(pool: Pool, function: str, at: float, slope: float) -> None:
+    check = f"torch.testing.assert_close(grad(lambda x: {function})(x), torch.tensor({slope}, dtype=torch.float64))"
+    source = f"import torch\nfrom torch.func import grad\nx = torch.tensor({at}, dtype=torch.float64)\n{check}\n"
+    assert run(pool, source, CONTROL_DIFFERENCES).status == OK
