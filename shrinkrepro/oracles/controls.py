@@ -134,4 +134,4 @@ def observing(controls: Sequence[Control]) -> str | None:
     modes = {control.mode for control in controls if control.python is None}
     if modes & set(_PRIMAL):
         return protocol.OBSERVE_PRIMAL
-    return next((_OBSERVED[mode] for mode in _REFERENCE if mode in modes), None)
+    return next((_OBSERVED[mode] for mode in _REFERENCE if mode in modes & _OBSERVED.keys()), None)

@@ -16,6 +16,8 @@ def test_every_mode_has_words(kind: str) -> None:
     assert len(modes) == len(set(modes)) >= 2
     assert all(controls.passes(controls.Control(mode)).startswith("passes ") for mode in modes)
     assert controls.fails_all(kind)
+    observed = [controls.observing([controls.Control(mode)]) for mode in modes]
+    assert observed[0] is not None
 
 
 def test_zeros_are_no_control_for_numbers() -> None:
