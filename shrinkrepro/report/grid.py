@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shrinkrepro.report.replayed import columns_of
-
 if TYPE_CHECKING:
     from shrinkrepro.tasks.bisect import Bisection
     from shrinkrepro.tasks.replay import ReplayResult
@@ -20,8 +18,6 @@ def grid(result: ReplayResult) -> list[str]:
         mine = [row for row in result.rows if row.path == path]
         lines += ["", f"{mine[0].name}: {mine[0].want or mine[0].detail}"]
         lines += _aligned([_cells(row) for row in mine if row.torch])
-    if len(columns_of(result.rows)) > 1:
-        lines.append("")
     return lines[1:] if lines else lines
 
 

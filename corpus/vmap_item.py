@@ -1,0 +1,36 @@
+# /// script
+# requires-python = ">=3.10"
+# dependencies = ["torch>=2.0"]
+#
+# [tool.shrinkrepro]
+# format = 1
+# title = "Data-dependent control flow under vmap of grad"
+# failure = "RuntimeError: vmap: It looks like you're either calling .item() on a Tensor or attempting to use a Tensor in some data-dependent control flow or encountering this error in PyTorch internals, raised in the program's own code, under vmap of grad"
+# expected = "fails"
+# match = "signature"
+# control = "primal-strict"
+# device = "cpu"
+# origin = "shrinkrepro's own"
+# program = "sha256:17d65881375ff7a2115c4633a03eff4167b7eff86e3b3525b120cf565ecafd7d"
+#
+# [tool.shrinkrepro.signature]
+# kind = "exception"
+# type = "RuntimeError"
+# sentence = "vmap: It looks like you're either calling .item() on a Tensor or attempting to use a Tensor in some data-dependent control flow or encountering this error in PyTorch internals"
+# levels = ["vmap", "grad"]
+#
+# [tool.shrinkrepro.first-seen]
+# torch = "2.13.0+cpu"
+# python = "3.11.7"
+# platform = "linux x86_64"
+#
+# [tool.shrinkrepro.reduction]
+# original = "vmap00_per_sample_normaliser.py"
+# tokens-before = 574
+# tokens-after = 23
+# queries = 476
+# ///
+
+import torch
+
+torch.vmap(torch.func.grad(bool))(torch.zeros(0))
