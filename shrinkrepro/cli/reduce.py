@@ -12,7 +12,7 @@ import typer
 from shrinkrepro.cli import function_options, options
 from shrinkrepro.cli.add import Origin, Title
 from shrinkrepro.cli.console import console
-from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, UNCONFIRMED
+from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, UNCONFIRMED, UsageError
 
 if TYPE_CHECKING:
     from shrinkrepro.report.live import Display
@@ -94,6 +94,8 @@ def reduce(
 
     path, arguments = options.program_arguments(script, module, args)
     under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
+    if under is not None and differs is not None:
+        raise UsageError("--differs has no place beside --function", "a function is compared with its reference")
     if under is not None and under.transform == "all":
         with _progress(None, 0.0, quiet, no_color) as progress:
             tried = api.try_transforms(

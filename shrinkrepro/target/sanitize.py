@@ -284,9 +284,12 @@ def _label(name: str, func: Any) -> str:
     return "%s(%s)" % (name, inner) if inner is not None else name
 
 
-def _compiling() -> bool:
-    return bool(torch.compiler.is_compiling())
+def _never() -> bool:
+    return False
 
+
+# Folded to True where Dynamo traces, which then sees torch's own functions alone; torch 2.0 has no such question.
+_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
 
 _sanitizers: List[Sanitizer] = []
 

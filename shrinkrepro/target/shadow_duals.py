@@ -17,6 +17,8 @@ from shrinkrepro.target import apart
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3}  # of the largest value; there is no second run to see noise in
 COARSE = 5e-2
 
+_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+
 
 class ShadowDuals:
     """``torch.autograd.forward_ad`` with a check in ``unpack_dual``."""
@@ -106,6 +108,6 @@ class ShadowDuals:
 
 def _is_torch(depth: int) -> bool:
     """Whether the caller ``depth`` above is torch's, or its compiler: printing a tensor unpacks it."""
-    if torch.compiler.is_compiling():
+    if _compiling():
         return True
     return str(sys._getframe(depth + 1).f_globals.get("__name__", "")).partition(".")[0] == "torch"
