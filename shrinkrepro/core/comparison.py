@@ -45,6 +45,11 @@ def traits(source: str, line: int) -> frozenset[str]:
     return frozenset(found)
 
 
+def raises(source: str, line: int) -> bool:
+    """Whether the innermost statement at ``line`` is a ``raise``."""
+    return any(isinstance(part, ast.Raise) for part in _failing_parts(ast.parse(source), line)[:1])
+
+
 def _failing_parts(tree: ast.Module, line: int) -> list[ast.AST]:
     """The innermost statement that covers the line, and the conditions that it stands under."""
     covering = [

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from shrinkrepro.core.comparison import traits
+from shrinkrepro.core.comparison import raises, traits
 from shrinkrepro.core.facts import Facts, completed, unseen_bodies
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
@@ -24,7 +24,7 @@ from shrinkrepro.core.verdict import Outcome, Verdict
 from shrinkrepro.oracles.controls import observing
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import MISMATCH, program_line
+from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH, program_line
 from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, Execution, Job
 from shrinkrepro.session.controls import FIRST_SECONDS, Controls, held
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
@@ -66,6 +66,8 @@ class SessionJudge:
         self._deadline = deadline
         self._timeout = timeout
         self._keep = re.compile(keep) if keep else None
+        self._checks = oracle.signature.kind == MISMATCH  # whether it is the program that finds fault, with an assert,
+        # an exception or an exit of its own
         self._traits: frozenset[str] = frozenset()  # what the original's check rests on, and any other must
         self._verdicts: dict[bytes, Verdict] = {}
         self._alone: dict[bytes, bool] = {}  # judged in a process of their own: did they draw random numbers
@@ -123,7 +125,7 @@ class SessionJudge:
     def observe_reference(self, program: Program) -> Facts:
         """Facts of the run that replaces transforms by loops and plain autograd, where values matter; else none."""
         self._check_clock()
-        mode = observing(self.controls.chosen or ()) if self.oracle.signature.kind == MISMATCH else None
+        mode = observing(self.controls.chosen or ()) if self._checks else None
         wire = self._observed(program, mode) if mode is not None else None
         return Facts(program.tree, wire) if wire is not None else Facts.none()
 
@@ -163,11 +165,15 @@ class SessionJudge:
         Raises:
             UsageError: it fails one that the user named.
         """
-        kind = self.oracle.signature.kind
-        if kind == MISMATCH:
-            [failing] = self._run([Job(source, RUN, self._limit(self.controls.seconds), alone=True)])
+        kind, limit = self.oracle.signature.kind, self._limit(self.controls.seconds)
+        if kind in (MISMATCH, EXCEPTION, EXIT):
+            [failing] = self._run([Job(source, RUN, limit, alone=True)])
+            self._checks = kind in (MISMATCH, EXIT) or _raises(failing, source)
+        if self._checks:
             self._traits = _traits(failing, source, frozenset())
-        self.controls.settle(source, kind, self._run, self._limit(self.controls.seconds))
+        self.controls.settle(source, MISMATCH if self._checks else kind, self._run, limit)
+        if self._checks and kind != MISMATCH and self.controls.chosen == ():
+            self.controls.settle(source, kind, self._run, limit)
 
     def also_found(self) -> tuple[AlsoFound, ...]:
         """The smallest program of every other failure, in the order in which they were met."""
@@ -267,7 +273,7 @@ class SessionJudge:
 
     def _numbers_matter(self, source: str) -> bool:
         """Whether a failure hangs on values, and those on the harness's seed alone."""
-        return self.oracle.signature.kind == MISMATCH and "seed(" not in source
+        return self._checks and "seed(" not in source
 
     def _run(self, jobs: Sequence[Job]) -> list[Execution]:
         if not jobs:
@@ -300,6 +306,12 @@ def _traits(execution: Execution, source: str, unknown: frozenset[str]) -> froze
     """What the check that failed rests on; ``unknown`` where the run does not tell which it was."""
     line = program_line(execution)
     return unknown if line is None else traits(source, line)
+
+
+def _raises(execution: Execution, source: str) -> bool:
+    """Whether the failure is a ``raise`` of the program's own."""
+    line = program_line(execution)
+    return line is not None and raises(source, line)
 
 
 def _seeds_of(source: str) -> tuple[int, int]:

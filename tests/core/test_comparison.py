@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkrepro.core.comparison import COMPARISON, TRANSFORM, traits
+from shrinkrepro.core.comparison import COMPARISON, TRANSFORM, raises, traits
 
 OWING = [
     "torch.testing.assert_close(torch.vmap(f)(x), y)",
@@ -62,3 +62,16 @@ def test_compares(text: str) -> None:
 def test_compares_nothing(text: str) -> None:
     source = START + text
     assert COMPARISON not in traits(source, line_of_check(source))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("raise ValueError(1)", True),
+        ("if (\n    x.sum() > 1\n):\n    raise ValueError(1)", True),
+        ("assert 0", False),
+        ("def f(x):\n    raise ValueError(1)\nf(x)", False),
+    ],
+)
+def test_a_raise_of_its_own(text: str, expected: bool) -> None:
+    assert raises(text, text.count("\n") + 1) is expected
