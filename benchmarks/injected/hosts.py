@@ -103,6 +103,14 @@ _CHECKS = {
         "    print(name, 'relative gap', gap.item())\n    assert gap < tolerance, name\n\n\n"
         "verify('transform', got, want)"
     ),
+    "raise": (
+        "if not torch.allclose(got, want, rtol={rtol}, atol={atol}):\n"
+        "    raise RuntimeError(f'the results differ by {{(got - want).abs().max().item():.2e}}')"
+    ),
+    "quit": (
+        "gap = (got - want).abs().max().item()\nprint('gap', gap)\nif not gap < {wide}:\n"
+        "    sys.exit(f'FAILED: {{gap}}')"
+    ),
     "exit": (
         "try:\n    torch.testing.assert_close(got, want, rtol={rtol}, atol={atol})\nexcept AssertionError as error:\n"
         "    print('MISMATCH', error)\n    sys.exit(1)"
