@@ -95,7 +95,8 @@ def ranked(values: Iterable[Value], source: str, most: int = 10) -> tuple[Pair, 
             distance = _distance(one, other) if one.dtype not in _EXACT and other.dtype not in _EXACT else None
             if distance is not None:
                 related = hints.score(one, other)
-                score = related + (distance.score if related > 0.5 else min(0.0, distance.score))
+                alone = related > 0.5 or distance.strong
+                score = related + (distance.score if alone else min(0.0, distance.score))
                 score += 0.5 * max(early, late) / MOST
                 found.append((score, early, late, one, other, distance.words))
     found.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
@@ -114,6 +115,7 @@ def ranked(values: Iterable[Value], source: str, most: int = 10) -> tuple[Pair, 
 class _Distance:
     score: float
     words: str
+    strong: bool = False  # it says something of two values of which nothing else is known
 
 
 def _distance(one: Value, other: Value) -> _Distance | None:
@@ -147,7 +149,8 @@ def _distance(one: Value, other: Value) -> _Distance | None:
     else:
         sizes = sorted((max(abs(a) for a, _ in finite), max(abs(b) for _, b in finite)))
         score -= 2.0 * (sizes[0] < 0.1 * sizes[1])
-    return _Distance(score, words)
+    close = relative < 0.2 and len(finite) >= 3 and len({a for a, _ in finite}) > 1  # seldom by chance
+    return _Distance(score + close, words, close)
 
 
 class _Hints:
@@ -186,7 +189,7 @@ class _Hints:
             words = _name_words(value.expression)
             return 2 * len(words & GOT) - 2 * len(words & WANT) + (value.name in self._transformed)
 
-        return (one, other) if weight(one) > weight(other) else (other, one)
+        return (one, other) if weight(one) >= weight(other) else (other, one)
 
     def _printed(self, one: Value, other: Value) -> float:
         lines = [
