@@ -88,7 +88,7 @@ def run(request: Request, progress: Progress) -> Reduction:
     return Reduction(
         source=source,
         original=original.script.text,
-        signature=oracle.signature.describe(),
+        signature=_described(judge.oracle),
         failure=_last_lines(shown),
         confirmed=len(good) if state.ended != "unconfirmed" else 0,
         confirmations=CONFIRMATIONS,
@@ -156,6 +156,11 @@ def _fresh_check(target: Target, oracle: Oracle | Faces, request: Request, origi
     """What a crash needs: a server's memory is not laid out like that of an interpreter of its own."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
     return lambda source: oracle.judge(run_fresh(target, source, limit), source).interesting
+
+
+def _described(oracle: Oracle | Faces) -> str:
+    known = oracle.difference if isinstance(oracle, Oracle) else None
+    return oracle.signature.describe() + (f": {known.describe()}" if known is not None else "")
 
 
 def _is_crash(oracle: Oracle | Faces) -> bool:

@@ -22,6 +22,8 @@ _SPECIAL = (
     "torch.utils.checkpoint",
 )
 
+_FILLING = ("append", "extend", "insert", "add", "update", "setdefault")
+
 
 class Provenance:
     """Answers for one program; every answer is computed once."""
@@ -94,7 +96,21 @@ class Provenance:
             if found:
                 self._names[binding] = True
                 return True
-        return False
+        if any(self._filled(use) for use in program.scopes.uses.get(binding, ())):
+            self._names[binding] = True
+        return self._names[binding]
+
+    def _filled(self, use: Path) -> bool:
+        """Whether the statement at ``use`` puts something that a transform made into the container there."""
+        at, statement = self._program.statement_of(use)
+        if isinstance(statement, ast.Expr) and use == (*at, "value", "func", "value"):
+            call = statement.value
+            method = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
+            return method in _FILLING and any(
+                self.transformed((*at, "value", "args", k)) for k in range(len(getattr(call, "args", ())))
+            )
+        filled = isinstance(statement, ast.Assign) and use == (*at, "targets", 0, "value")
+        return filled and self.transformed((*at, "value"))
 
     def _attribute(self, name: str) -> bool:
         if name in self._attributes:

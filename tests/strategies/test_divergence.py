@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shrinkrepro_strategies.divergence import divergent, first_divergence
+from shrinkrepro_strategies.divergence import cut_at_divergence, divergent, first_divergence
 from shrinkrepro_strategies.twins import twins
 
 from shrinkrepro.core.apply import apply
@@ -83,6 +83,36 @@ def test_the_first_wrong_value_is_compared_with_the_same_computed_otherwise(tmp_
         failed = pool.run([Job(text, RUN, 60, alone=True) for text in texts])
         passed = pool.run([Job(text, CONTROL_REFERENCE, 60, alone=True) for text in texts])
     assert any(a.status == EXCEPTION and b.status == OK for a, b in zip(failed, passed))
+
+
+LOOPED = """\
+import torch
+from torch.func import jvp
+
+results = []
+for scale in (1.0, 2.0):
+    L = scale * torch.eye(2) + torch.ones(2, 2).tril()
+    results.append(jvp(torch.cholesky_inverse, (L,), (L,))[1])
+wanted = [-2 * torch.cholesky_inverse(s * torch.eye(2) + torch.ones(2, 2).tril()) for s in (1.0, 2.0)]
+print(wanted)
+torch.testing.assert_close(results, wanted)
+"""
+
+
+@pytest.mark.torch
+def test_what_comes_after_the_first_wrong_value_goes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(LOOPED)
+    program = Program.parse(LOOPED)
+    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+        runs = pool.run([Job(program.source, mode, 60, alone=True) for mode in (OBSERVE, OBSERVE_REFERENCE)])
+        facts = Facts(program.tree, runs[0].facts).against(Facts(program.tree, runs[1].facts))
+        texts = [apply(program, [edit]) for edit in cut_at_divergence.propose(program, facts)]
+        short = [text for text in texts if "wanted" not in text and "break" in text]
+        assert short
+        for text in short:
+            failed, passed = pool.run([Job(text, mode, 60, alone=True) for mode in (RUN, CONTROL_REFERENCE)])
+            assert (failed.status, passed.status) == (EXCEPTION, OK)
 
 
 def test_without_a_reference_nothing_is_proposed() -> None:
