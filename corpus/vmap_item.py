@@ -11,7 +11,7 @@
 # control = "primal-strict"
 # device = "cpu"
 # origin = "shrinkrepro's own"
-# program = "sha256:17d65881375ff7a2115c4633a03eff4167b7eff86e3b3525b120cf565ecafd7d"
+# program = "sha256:7fa059626b2fa204fbd016c84a84b0187b05a7b45a491b2100fe64f346bbdd80"
 #
 # [tool.shrinkrepro.signature]
 # kind = "exception"
@@ -28,9 +28,9 @@
 # original = "vmap00_per_sample_normaliser.py"
 # tokens-before = 574
 # tokens-after = 23
-# queries = 476
+# queries = 65
 # ///
 
 import torch
 
-torch.vmap(torch.func.grad(bool))(torch.zeros(0))
+torch.vmap(torch.func.grad(bool))(torch.zeros(1))
