@@ -41,10 +41,10 @@ def test_a_finding_has_its_line_its_values_and_a_command() -> None:
     assert text[0] == "a.py:2: vmap gives NaN (3 times)"
     assert text[1].strip() == "y = vmap(f, in_dims=(0, None))(x, w)"
     assert text[2].strip() == "got [nan, 1], where loops and plain reverse-mode autograd give [2, 1]"
-    assert shlex.split(text[3]) == (
-        ["shrinkrepro", "reduce", "my scripts/a.py", "--function", "f", "--transform", "vmap", "--inputs", "x, w"]
-        + ["--in-dims", "(0, None)", "--preload", "plant.py", "--", "--steps", "3"]
-    )
+    assert shlex.split(text[3]) == [
+        *("shrinkrepro", "reduce", "my scripts/a.py", "--function", "f", "--transform", "vmap", "--inputs", "x, w"),
+        *("--in-dims", "(0, None)", "--preload", "plant.py", "--", "--steps", "3"),
+    ]
 
 
 def test_a_finding_in_a_local_module_has_no_line_of_the_script() -> None:
