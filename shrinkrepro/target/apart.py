@@ -106,6 +106,26 @@ def relative_error(actual: Sequence[Any], expected: Sequence[Any]) -> float:
     return worst
 
 
+def is_symmetric(value: Any) -> bool:
+    """Whether ``value`` is a symmetric matrix, or a batch of them."""
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.dim() < 2:
+        return False
+    return value.shape[-1] == value.shape[-2] > 1 and bool(torch.equal(value.detach(), value.detach().mT))
+
+
+def symmetrised(values: Sequence[Any], size: int) -> List[Any]:
+    """Derivatives for symmetric matrices of ``size`` rows, on these alone: forward and reverse mode differ in how they
+    go on where a factorisation reads one triangle."""
+    return [_symmetrised(v, size) if isinstance(v, torch.Tensor) else v for v in values]
+
+
+def _symmetrised(value: Any, size: int) -> Any:
+    for dim in (-2, -4):
+        if value.dim() >= -dim and value.shape[dim] == value.shape[dim + 1] == size:
+            value = (value + value.transpose(dim, dim + 1)) / 2
+    return value
+
+
 def told(found: Gap) -> Dict[str, Any]:
     """The gap as JSON types."""
     return {"kind": found.kind, "actual": found.actual, "expected": found.expected, "error": found.error}

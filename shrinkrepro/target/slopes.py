@@ -2,7 +2,7 @@
 
 Decision: one random direction a derivative, in float64, so a check costs a few calls of the function however large its
 inputs are. A kink must not pass for a bug: two step sizes have to agree, and the slopes nearby on both sides must lead
-to the slope at the point.
+to the slope at the point. A symmetric matrix is moved within the symmetric ones, where alone its factors are defined.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Callable, List, Optional, Tuple
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from shrinkrepro.target import reverse
+from shrinkrepro.target import apart, reverse
 from shrinkrepro.target.forward import twice
 
 STEPS = (1e-3, 5e-4)
@@ -127,7 +127,8 @@ class Slopes:
             return value
         drawn = torch.rand(value.shape, generator=self._generator, dtype=torch.float64)
         signs = torch.randint(0, 2, value.shape, generator=self._generator) * 2 - 1
-        return ((0.25 + 0.75 * drawn) * signs).to(device=value.device, dtype=value.dtype)
+        direction = ((0.25 + 0.75 * drawn) * signs).to(device=value.device, dtype=value.dtype)
+        return (direction + direction.mT) / 2 if apart.is_symmetric(value) else direction
 
 
 def _wrong(derivative: float, slope: float) -> bool:
