@@ -32,10 +32,12 @@ class Observed:
 
 @dataclass(frozen=True)
 class Block:
-    """The statements to append. What comes before the line ``call`` (from 0) is there for the reference."""
+    """The statements to append: a line each at the top level, the call's at ``call`` and the check's at ``check`` (from
+    0); all others are there for the reference."""
 
     text: str
     call: int
+    check: int
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,14 @@ class _Writer:
 
     def _joined(self, actual: str, expected: str) -> Block:
         got, want = self.names.fresh("actual"), self.names.fresh("expected")
-        before = [*self.setup, *self.reference]
+        lines = [*self.setup, *self.reference]
+        called, reference = f"{got} = {actual}", [*self.last, f"{want} = {expected}"]
         if not self.compared:
-            return Block("\n".join([*before, f"{got} = {actual}"]), len(before))
-        before += [*self.last, f"{want} = {expected}"]
+            return Block("\n".join([*lines, called]), len(lines), len(lines))
+        # The call comes first, so that one that raises does not wait for its reference.
+        lines += [*reference, called] if self.observed.changes else [called, *reference]
         check = f"torch.testing.assert_close({got}, {want}, equal_nan=True)"
-        return Block("\n".join([*before, f"{got} = {actual}", check]), len(before))
+        return Block("\n".join([*lines, check]), lines.index(called), len(lines))
 
     @property
     def _params(self) -> list[str]:

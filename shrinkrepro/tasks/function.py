@@ -24,7 +24,7 @@ from shrinkrepro.tasks.function_probe import Probed
 from shrinkrepro.tasks.function_trials import AGREES, FAILS, NO_REFERENCE, NOT_APPLICABLE, ROUNDING, Trial, Trials
 from shrinkrepro.tasks.inputs import checked
 
-_ROUNDING = "in float64 the two agree, so this may be rounding alone"
+SECONDS = 60.0  # what one of all transforms may take when no --timeout is given
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,7 @@ def reduce(request: Request, under: Under, progress: Progress) -> Reduction:
     Raises:
         ShrinkReproError: the request cannot work, or the function agrees with its reference.
     """
-    request, trial = _prepared(request, under, progress)
-    reduction = session.run(request, progress)
-    if trial.outcome != ROUNDING:
-        return reduction
-    return replace(reduction, findings=(f"{trial.call.name}: {_ROUNDING}", *reduction.findings))
+    return session.run(_prepared(request, under, progress), progress)
 
 
 def check(request: Request, under: Under, progress: Progress) -> CheckResult:
@@ -81,11 +77,10 @@ def check(request: Request, under: Under, progress: Progress) -> CheckResult:
     Raises:
         ShrinkReproError: the request cannot work, or the function agrees with its reference.
     """
-    request, _ = _prepared(request, under, progress)
-    return checks.check(request, progress)
+    return checks.check(_prepared(request, under, progress), progress)
 
 
-def _prepared(request: Request, under: Under, progress: Progress) -> tuple[Request, Trial]:
+def _prepared(request: Request, under: Under, progress: Progress) -> Request:
     """The request for the script with the call at its end, which fails."""
     request = checked(request)
     script = read_script(request)
@@ -110,8 +105,11 @@ def _prepared(request: Request, under: Under, progress: Progress) -> tuple[Reque
             "compare it in the script with a value that you know, by torch.testing.assert_close",
         )
     if trial.outcome == ROUNDING:
-        progress.note(f"{call.name} differs from its reference; {_ROUNDING}")
-    return replace(request, text=trial.text), trial
+        raise NotFailingError(
+            f"{call.name} and its reference differ by rounding alone: {trial.detail}",
+            "give float64 inputs to be sure; a comparison of your own in the script is reduced all the same",
+        )
+    return replace(request, text=trial.text)
 
 
 def _read(text: str, under: Under, transforms: tuple[str, ...], inputs: str | None = None) -> FunctionCall:
@@ -128,7 +126,7 @@ def try_all(request: Request, under: Under, progress: Progress) -> TransformsRes
     request = checked(request)
     _read(read_script(request).text, under, ("vmap",))  # what is wrong with it is told at once
     progress.phase(f"looking at {under.function}")
-    with Trials(request) as trials:
+    with Trials(request, SECONDS) as trials:
         return all_of(trials, request, under, progress)
 
 
@@ -199,14 +197,11 @@ def _is_primary(expression: str) -> bool:
 
 
 def _row(request: Request, under: Under, trial: Trial) -> TransformRow:
-    failing = trial.outcome in (FAILS, ROUNDING)
     return TransformRow(
         written(trial.call.transforms),
         trial.outcome,
-        f"{trial.detail}; {_ROUNDING}"
-        if trial.outcome == ROUNDING
-        else trial.detail.removeprefix(f"{trial.call.name}: "),
-        _command(request, under, trial.call) if failing else "",
+        trial.detail.removeprefix(f"{trial.call.name}: "),
+        _command(request, under, trial.call) if trial.outcome == FAILS else "",
     )
 
 

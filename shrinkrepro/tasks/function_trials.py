@@ -5,6 +5,7 @@ Decision: a call whose reference raises is tried again without it, so that one t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -14,8 +15,9 @@ from shrinkrepro.core.function_call import FunctionCall
 from shrinkrepro.core.function_text import Observed, function_block
 from shrinkrepro.core.main_code import appended
 from shrinkrepro.errors import TargetError, UsageError
+from shrinkrepro.oracles.mismatch import VALUE, Difference
 from shrinkrepro.oracles.signature import signature_of
-from shrinkrepro.protocol import CONTROL_FLOAT64, LOST, OK, RUN, Execution, Job
+from shrinkrepro.protocol import CONTROL_FLOAT64, LOST, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session.original import FRESH_SECONDS, libraries, make_target, read_script
 from shrinkrepro.session.request import Request
 from shrinkrepro.tasks.function_probe import Probed, probe_text, read_probe
@@ -25,11 +27,13 @@ from shrinkrepro.workers.spawn import SpawnPool
 
 AGREES = "agrees"
 FAILS = "fails"
-ROUNDING = "rounding"  # it differs, and agrees in float64
+ROUNDING = "rounding"  # it differs by little, and agrees in float64
 NO_REFERENCE = "no reference"  # the reference itself raises, the call does not
 NOT_APPLICABLE = "not applicable"
 
+LITTLE = 1e-2  # of the largest value: what rounding in float32 may leave of a second derivative's digits
 _DIFFER = "values differ"
+_NO_MEMORY = re.compile(r"alloc_cpu\.cpp|out of memory|can't allocate memory")
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,13 @@ class Trial:
     detail: str = ""
     text: str = ""
     hint: str = ""
+    difference: Difference | None = None
 
 
 class Trials:
     """Tries calls of functions in one script; a context manager."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, seconds: float = FRESH_SECONDS) -> None:
         script = read_script(request)
         self.script = replace(script, text=on_device(script.text, request.device)) if request.device else script
         target = make_target(request, self.script)
@@ -55,7 +60,7 @@ class Trials:
         target = replace(target, modules=libraries(self.script, local))
         pool = SpawnPool if request.isolation == "spawn" else Pool
         self.pool = pool(target, request.jobs or default_jobs())
-        self.timeout = request.timeout or FRESH_SECONDS
+        self.timeout = request.timeout or seconds
 
     def __enter__(self) -> Trials:
         self.pool.__enter__()
@@ -100,8 +105,8 @@ class Trials:
         *,
         compared: bool,
     ) -> list[int]:
-        """Run the waiting calls; those whose reference raises go on waiting, with a result for the last round."""
-        texts: list[tuple[int, str, int]] = []
+        """Run the waiting calls; those whose reference raises before the call is made go on waiting."""
+        texts: list[tuple[int, str, int, int]] = []
         for i in waiting:
             call, observed = calls[i]
             try:
@@ -110,31 +115,45 @@ class Trials:
                 results[i] = Trial(call, NOT_APPLICABLE, error.message, hint=error.hint)
                 continue
             text, first = appended(self.script.text, block.text)
-            texts.append((i, text, first + block.call))
+            texts.append((i, text, first + block.call, first + block.check))
         again = []
-        for (i, text, line), execution in zip(texts, self._run([text for _, text, _ in texts])):
+        for (i, text, made, check), execution in zip(texts, self._run([text for _, text, _, _ in texts])):
             call = calls[i][0]
             if execution.status == OK:
                 if compared:
                     results[i] = Trial(call, AGREES, "", text)
                 continue
-            if _before(execution, line) and (compared or i in results):
-                raised = signature_of(execution)
-                results[i] = Trial(call, NO_REFERENCE, raised.describe() if raised is not None else "")
-                again.append(i)
+            line = _own_line(execution)
+            if line not in (None, made, check):
+                if compared or i not in results:
+                    raised = signature_of(execution)
+                    results[i] = Trial(call, NO_REFERENCE, raised.describe() if raised is not None else "")
+                if compared and line is not None and line < made:
+                    again.append(i)
                 continue
-            found = signature_of(execution)
-            told = _difference(execution) or (found.describe() if found is not None else "")
-            told = told or execution.detail or execution.status
-            results[i] = Trial(call, FAILS, told, text)
+            results[i] = self._failed(call, text, execution)
         return again
 
+    def _failed(self, call: FunctionCall, text: str, execution: Execution) -> Trial:
+        if execution.chain and (_NO_MEMORY.search(execution.chain[-1].message) or _is_memory(execution)):
+            return Trial(call, NOT_APPLICABLE, f"{call.name}: there is not enough memory", hint="give smaller inputs")
+        if execution.status in (TIMEOUT, LOST):
+            what = f"it took more than {self.timeout:g} s" if execution.status == TIMEOUT else execution.detail
+            return Trial(
+                call, NOT_APPLICABLE, f"{call.name}: {what}", hint="give smaller inputs, or more time by --timeout"
+            )
+        found = signature_of(execution)
+        told = _difference(execution) or (found.describe() if found is not None else execution.status)
+        return Trial(call, FAILS, told, text, difference=Difference.of(execution))
+
     def _look_at_rounding(self, results: dict[int, Trial]) -> None:
-        differing = [i for i, trial in results.items() if trial.detail.startswith(_DIFFER)]
-        runs = self._run([results[i].text for i in differing], CONTROL_FLOAT64)
-        for i, run in zip(differing, runs):
-            if run.status == OK:
-                results[i] = replace(results[i], outcome=ROUNDING)
+        """Ask float64 where values differ by little."""
+        small = [i for i, trial in results.items() if trial.difference is not None and _little(trial.difference)]
+        for i, run in zip(small, self._run([results[i].text for i in small], CONTROL_FLOAT64)):
+            difference = results[i].difference
+            if run.status == OK and difference is not None:
+                told = f"{difference.describe()}, and agree in float64"
+                results[i] = replace(results[i], outcome=ROUNDING, detail=told)
 
     def _run(self, texts: Sequence[str], mode: str = RUN) -> list[Execution]:
         return self.pool.run([Job(text, mode, self.timeout, alone=True) for text in texts]) if texts else []
@@ -142,17 +161,36 @@ class Trials:
 
 def _difference(execution: Execution) -> str:
     """What a failed comparison says of the two values, one line; empty for other failures."""
-    if not execution.chain or execution.chain[0].type != "AssertionError":
+    raised = execution.chain[0] if execution.chain else None
+    if raised is None or raised.type != "AssertionError":
         return ""
-    lines = execution.chain[0].message.splitlines()
-    told = [
-        line.strip().rstrip("!.") for line in lines if line.startswith(("Greatest absolute", "Expected", "The values"))
-    ]
-    mismatched = [line for line in lines if line.startswith("Mismatched")]
-    return f"{_DIFFER}: {', '.join([*mismatched, *told])}" if mismatched or told else f"{_DIFFER}: {lines[0]}"
+    text = raised.message
+    counted = re.search(r"Mismatched elements: (\d+) / (\d+)", text)
+    largest = re.search(r"(?:Greatest absolute|Absolute) difference: (\S+)", text)
+    scalars = re.search(r"Expected (\S+) but got (\S+?)\.?$", text, re.MULTILINE)
+    if scalars is not None:
+        return f"{_DIFFER}: {_short(scalars[2])} in the place of {_short(scalars[1])}"
+    if counted is not None and largest is not None:
+        return f"{_DIFFER}: {counted[1]} of {counted[2]}, by up to {_short(largest[1])}"
+    return f"{_DIFFER}: {text.splitlines()[0].rstrip('.')}" if text else _DIFFER
 
 
-def _before(execution: Execution, line: int) -> bool:
-    """Whether a run failed before ``line`` of the program."""
+def _little(difference: Difference) -> bool:
+    return difference.kind in (VALUE, "sign") and difference.relative < LITTLE
+
+
+def _is_memory(execution: Execution) -> bool:
+    return execution.chain[-1].type in ("MemoryError", "torch.OutOfMemoryError", "torch.cuda.OutOfMemoryError")
+
+
+def _short(number: str) -> str:
+    try:
+        return f"{float(number):.3g}"
+    except ValueError:
+        return number
+
+
+def _own_line(execution: Execution) -> int | None:
+    """The line of the program's top level at which a run failed; None when it does not tell."""
     own = [frame.line for raised in execution.chain[:1] for frame in raised.frames if not frame.lib]
-    return bool(own) and own[0] < line
+    return own[0] if own else None

@@ -41,8 +41,8 @@ GOLDEN = {
     "vmap": (
         block("x, t", (tensor(3), tensor(3)), tensor(), "vmap"),
         """\
-        expected = torch.stack([f(x_row, t_row) for x_row, t_row in zip(x, t)])
         actual = torch.func.vmap(f)(x, t)
+        expected = torch.stack([f(x_row, t_row) for x_row, t_row in zip(x, t)])
         """,
     ),
     "vmap of one": (
@@ -50,38 +50,38 @@ GOLDEN = {
         """\
         def call(x):
             return f(x, 2.0)
-        expected = torch.stack([call(row) for row in x])
         actual = torch.func.vmap(call)(x)
+        expected = torch.stack([call(row) for row in x])
         """,
     ),
     "in_dims": (
         block("x, t", (tensor(2, 3), tensor(2)), tensor(2), "vmap", in_dims="1, None"),
         """\
-        expected = torch.stack([f(row, t) for row in x.unbind(1)])
         actual = torch.func.vmap(f, in_dims=(1, None))(x, t)
+        expected = torch.stack([f(row, t) for row in x.unbind(1)])
         """,
     ),
     "grad": (
         block("x, t", (tensor(), tensor()), tensor(), "grad", argnums="1"),
         """\
-        expected = torch.autograd.functional.jacobian(lambda t: f(x, t), t)
         actual = torch.func.grad(f, argnums=1)(x, t)
+        expected = torch.autograd.functional.jacobian(lambda t: f(x, t), t)
         """,
     ),
     "jvp": (
         block("x, t", (tensor(3), tensor(3)), tensor(3), "jvp", argnums="0"),
         """\
         tangent = torch.randn_like(x)
-        expected = torch.autograd.functional.jacobian(lambda x: f(x, t), x) @ tangent
         actual = torch.func.jvp(lambda x: f(x, t), (x,), (tangent,))[1]
+        expected = torch.autograd.functional.jacobian(lambda x: f(x, t), x) @ tangent
         """,
     ),
     "vjp": (
         block("x, t", (tensor(3), tensor(3)), tensor(3), "vjp"),
         """\
         cotangent = torch.randn_like(f(x, t))
-        expected = torch.autograd.functional.vjp(f, (x, t), cotangent)[1]
         actual = torch.func.vjp(f, x, t)[1](cotangent)
+        expected = torch.autograd.functional.vjp(f, (x, t), cotangent)[1]
         """,
     ),
     "vmap(hessian)": (
@@ -89,8 +89,8 @@ GOLDEN = {
         """\
         def hessian_reference(x, t):
             return torch.autograd.functional.hessian(lambda x: f(x, t), x)
-        expected = torch.stack([hessian_reference(x_row, t_row) for x_row, t_row in zip(x, t)])
         actual = torch.func.vmap(torch.func.hessian(f))(x, t)
+        expected = torch.stack([hessian_reference(x_row, t_row) for x_row, t_row in zip(x, t)])
         """,
     ),
     "jacfwd(grad)": (
@@ -98,8 +98,8 @@ GOLDEN = {
         """\
         def grad_reference(x, t):
             return torch.autograd.functional.jacobian(lambda x: f(x, t), x, create_graph=True)
-        expected = torch.autograd.functional.jacobian(lambda x: grad_reference(x, t), x)
         actual = torch.func.jacfwd(torch.func.grad(f))(x, t)
+        expected = torch.autograd.functional.jacobian(lambda x: grad_reference(x, t), x)
         """,
     ),
     "an input in a container": (
@@ -111,8 +111,8 @@ GOLDEN = {
         def call(a, t):
             result = f({'a': a, 'b': x_2['b']}, t)
             return result['loss']
-        expected = torch.autograd.functional.jacobian(lambda a: call(a, t), a)
         actual = torch.func.grad(call)(a, t)
+        expected = torch.autograd.functional.jacobian(lambda a: call(a, t), a)
         """,
     ),
     "an input that is written to": (
@@ -197,6 +197,7 @@ def test_whatever_is_drawn_parses_or_is_told(
     bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     assert not bound & {"f", "x", "t"}  # the script's own names are left alone
     assert made.text.splitlines()[made.call].startswith("actual = ")
+    assert made.check == len(made.text.splitlines()) - 1
 
 
 FUNCTIONS = {  # function, its positional inputs

@@ -14,7 +14,7 @@ from shrinkrepro.core.transform_spec import parse_transform
 from shrinkrepro.errors import UsageError
 from shrinkrepro.session import Request
 from shrinkrepro.tasks.function import Under, all_of
-from shrinkrepro.tasks.function_trials import AGREES, FAILS, NO_REFERENCE, NOT_APPLICABLE, Trial, Trials
+from shrinkrepro.tasks.function_trials import AGREES, FAILS, NO_REFERENCE, NOT_APPLICABLE, ROUNDING, Trial, Trials
 from tests.cli.command import says_one_error, shrinkrepro
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -42,6 +42,18 @@ class Halved(torch.autograd.Function):
     @staticmethod
     def jvp(ctx, tangent):
         return tangent / 2
+
+
+class Rounded(Halved):
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 1.0001 if tangent.element_size() == 4 else tangent
+
+
+class ForwardOnly(Halved):
+    @staticmethod
+    def backward(ctx, grad):
+        raise NotImplementedError("no backward")
 
 
 class Once(torch.autograd.Function):
@@ -145,6 +157,8 @@ def tried(trials: Trials, function: str, transform: str, inputs: str, **more: st
         ("wrong_jvp", "jvp", "x", FAILS, "values differ"),
         ("wrong_jvp", "vmap(jacfwd)", "batch", FAILS, "values differ"),
         ("wrong_jvp", "vmap(grad)", "x", AGREES, ""),
+        ("Rounded.apply", "jvp", "x", ROUNDING, "agree in float64"),
+        ("ForwardOnly.apply", "jvp", "x", NO_REFERENCE, "no backward"),
         ("branches", "vmap", "x", FAILS, "data-dependent control flow"),
         ("branches", "jvp", "x", AGREES, ""),
         ("once", "grad", "x[0]", AGREES, ""),
