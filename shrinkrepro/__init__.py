@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         TargetError,
         Tier,
         TooFlakyError,
+        TransformsResult,
+        Under,
         UsageError,
         check,
         delete,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         replace,
         sanitize,
         strategy,
+        try_transforms,
     )
 
 __all__ = [
@@ -58,6 +61,8 @@ __all__ = [
     "TargetError",
     "Tier",
     "TooFlakyError",
+    "TransformsResult",
+    "Under",
     "UsageError",
     "check",
     "delete",
@@ -67,6 +72,7 @@ __all__ = [
     "replace",
     "sanitize",
     "strategy",
+    "try_transforms",
 ]
 
 

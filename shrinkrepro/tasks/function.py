@@ -83,6 +83,10 @@ def check(request: Request, under: Under, progress: Progress) -> CheckResult:
 def _prepared(request: Request, under: Under, progress: Progress) -> Request:
     """The request for the script with the call at its end, which fails."""
     request = checked(request)
+    if request.differs is not None:
+        raise UsageError(
+            "--function and --differs do not go together", "compare a function, or two values of the script"
+        )
     script = read_script(request)
     transforms = parse_transform(under.transform)
     call = _read(script.text, under, transforms)
