@@ -18,6 +18,10 @@
 # type = "AssertionError"
 # sentence = "The values for attribute 'dtype' do not match: torch.float32 != torch.bfloat16"
 #
+# [tool.shrinkrepro.difference]
+# kind = "dtype"
+# relative = 1.0
+#
 # [tool.shrinkrepro.first-seen]
 # torch = "2.13.0+cpu"
 # python = "3.11.7"

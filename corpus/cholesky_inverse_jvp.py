@@ -18,6 +18,11 @@
 # type = "AssertionError"
 # sentence = "Tensor-likes are not close"
 #
+# [tool.shrinkrepro.difference]
+# kind = "value"
+# relative = 0.333
+# noise = 2780000.0
+#
 # [tool.shrinkrepro.first-seen]
 # torch = "2.13.0+cpu"
 # python = "3.11.7"

@@ -65,6 +65,7 @@ class Case:
     origin: str = ""  # a URL, or a note
     timeout: float | None = None  # seconds after which a run counts as hung
     faces: tuple[Mapping[str, Any], ...] = ()  # other signatures of the same bug, where memory decides
+    difference: Mapping[str, Any] = field(default_factory=dict)  # of a failed check: how the values differ
     first_seen: Mapping[str, str] = field(default_factory=dict)  # torch, python, platform
     reduction: Mapping[str, Any] = field(default_factory=dict)  # original, tokens-before, tokens-after, queries
     requires_python: str = REQUIRES_PYTHON
@@ -169,6 +170,7 @@ class _Reader:
             origin=self._get(self.table, "origin", str, ""),
             timeout=float(timeout) or None,
             faces=tuple(self._tables("faces")),
+            difference=self._table("difference"),
             first_seen={name: str(value) for name, value in self._table("first-seen").items()},
             reduction=self._table("reduction"),
             requires_python=self._specifier(self._get(self.metadata, "requires-python", str, ""), "requires-python"),

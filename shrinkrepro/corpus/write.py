@@ -72,6 +72,8 @@ def _table(case: Case) -> Table:
     table.add("signature", _plain_table(case.signature))
     if case.faces:
         table.add("faces", _tables([_plain_table(face) for face in case.faces]))
+    if case.difference:
+        table.add("difference", _plain_table(case.difference))
     if case.on:
         table.add("on", _expectations(case.on))
     table.add("first-seen", _plain_table(case.first_seen))

@@ -22,6 +22,7 @@ from shrinkrepro.corpus.write import render
 from shrinkrepro.errors import TooFlakyError, UsageError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces, faces
+from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import HANG
 from shrinkrepro.protocol import OK, RUN, Execution, Job
@@ -110,12 +111,14 @@ def make_case(request: AddRequest, text: str, before: Case | None, progress: Pro
     oracle, info, control = _measured(target, original.oracle, text, limit, request, progress)
     signature, *others = [one.signature for one in (oracle.oracles if isinstance(oracle, Faces) else (oracle,))]
     words = signature.describe()
+    difference = oracle.difference if isinstance(oracle, Oracle) else None
     case = Case(
         name=request.file.stem,
         path=request.file,
         text=text,
         signature=table_of(signature),
         faces=tuple(table_of(one) for one in others),
+        difference=_rounded(table_of(difference)) if difference is not None else {},
         failure=words,
         title=request.title or (before.title if before is not None else "") or _title(words),
         expected=before.expected if before is not None else FAILS,
@@ -165,7 +168,7 @@ def _measured(
         }
     fresh = [] if kind == HANG else [run_fresh(target, text, limit) for _ in range(FRESH_RUNS)]
     if all(_same(oracle, run, text) for run in (*fresh, *runs)):
-        return oracle, info, control
+        return replace(oracle, difference=Difference.of(runs[0])), info, control
     # A crash hangs on a process's memory: each face that was seen is the bug, and fresh interpreters decide.
     if all(run.status != OK for run in fresh):
         several = faces(oracle, [run for run in (*fresh, *runs) if run.status != OK])
@@ -180,6 +183,11 @@ def _measured(
 
 def _same(oracle: Oracle, run: Execution, text: str) -> bool:
     return oracle.judge(run, text).interesting
+
+
+def _rounded(table: dict[str, Any]) -> dict[str, Any]:
+    """Three digits of each number: the last ones differ from machine to machine."""
+    return {name: float(f"{value:.3g}") if isinstance(value, float) else value for name, value in table.items()}
 
 
 def _title(words: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from shrinkrepro.corpus.case import Case, CaseError
 from shrinkrepro.oracles.faces import Faces
+from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import Signature
 
@@ -46,7 +47,9 @@ def oracle_of(case: Case) -> Oracle | Faces:
         CaseError: its table is of no signature.
     """
     try:
-        oracles = [Oracle(signature_from(table), case.match) for table in (case.signature, *case.faces)]
+        difference = _build(Difference, case.difference) if case.difference else None
+        tables = (case.signature, *case.faces)
+        oracles = [Oracle(signature_from(table), case.match, difference=difference) for table in tables]
     except ValueError as error:
         raise CaseError(
             f"{case.path}: signature: {error}", "write the case anew with shrinkrepro add --force"
