@@ -23,7 +23,7 @@ from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH
-from shrinkrepro.protocol import RUN, Execution, Job
+from shrinkrepro.protocol import OK, RUN, Execution, Job
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.controls import Controls
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
@@ -47,6 +47,7 @@ class _State:
     ended: str = "minimal"
     findings: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    others: list[Target] = field(default_factory=list)  # where the result must pass: interpreters given as controls
     alone: Target | None = None  # where the result is confirmed: with no local modules when they were folded in
 
 
@@ -140,6 +141,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     for control, other in judge.controls.elsewhere:
         versions = f"fails with torch {judge.pool.info.torch}, passes with torch {other.info.torch}"
         state.findings.append(f"{versions} ({control.python})")
+        state.others.append(replace(state.alone, python=other.target.python))
     state.steps.append(("normal form", program.source))
     return program
 
@@ -212,7 +214,8 @@ def _confirm(
     sources = [source for _, source in reversed(state.steps)]
     for text, earlier in _endings(sources):
         runs = [run_fresh(target, text, limit)]
-        if oracle.judge(runs[0], text).interesting:
+        passed = all(run_fresh(other, text, limit).status == OK for other in state.others)
+        if passed and oracle.judge(runs[0], text).interesting:
             with ThreadPoolExecutor(request.jobs or default_jobs()) as threads:
                 more = [threads.submit(run_fresh, target, text, limit) for _ in range(CONFIRMATIONS - 1)]
             runs.extend(run.result() for run in more)
