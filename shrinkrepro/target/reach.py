@@ -206,8 +206,9 @@ def _set_random_state(state: Any, generators: Sequence[Any]) -> None:
 def _same_random(one: Any, other: Any) -> bool:
     tensors = zip([*one[0], *one[3]], [*other[0], *other[3]])
     same = all(torch.equal(a, b) for a, b in tensors) and one[1] == other[1]
-    numpy_states = [None if state[2] is None else (state[2][1].tobytes(), state[2][2:]) for state in (one, other)]
-    return same and numpy_states[0] == numpy_states[1]
+    if one[2] is None or other[2] is None:  # numpy was imported in between
+        return same
+    return same and one[2][1].tobytes() == other[2][1].tobytes() and one[2][2:] == other[2][2:]
 
 
 def _same(container: Any, saved: Any) -> bool:

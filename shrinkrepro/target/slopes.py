@@ -15,11 +15,11 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from shrinkrepro.target import apart, reverse
 from shrinkrepro.target.forward import twice
 
-STEPS = (1e-3, 5e-4)
+STEPS = (2e-4, 1e-4)
 STEADY = 1e-5  # of the slope: how well two step sizes agree where a function is smooth
 WRONG = 5e-3  # of the slope
-NEARBY = 1e-2  # beyond the steps in each direction: where the slope is looked at again
-SMOOTH = 1e-3  # of the slope: how well those nearby lead to it
+NEARBY = 2e-3  # beyond the steps in each direction: where the slope is looked at again
+SMOOTH = 0.05  # of what the derivative is off by: how well the slopes nearby lead to the slope
 CHECKS = 12  # in one run
 
 
@@ -69,7 +69,7 @@ class Slopes:
             self.checked += 1
             if not _wrong(*found):
                 return
-            if self._is_smooth(func, has_aux, primals, weights, found[1]):
+            if self._is_smooth(func, has_aux, primals, weights, *found):
                 self.wrong.append(found)
         finally:
             self._off = False
@@ -105,8 +105,11 @@ class Slopes:
         steady = abs(slopes[0] - slopes[1]) <= STEADY * max(map(abs, slopes)) + rounding
         return slopes[1] if (steady and abs(slopes[1]) > 1e2 * rounding) or slopes == [0.0, 0.0] else None
 
-    def _is_smooth(self, func: Callable[..., Any], has_aux: bool, primals: Any, weights: Any, slope: float) -> bool:
-        """Whether the slopes on both sides of a point lead to the slope there: else it is a kink."""
+    def _is_smooth(
+        self, func: Callable[..., Any], has_aux: bool, primals: Any, weights: Any, derivative: float, slope: float
+    ) -> bool:
+        """Whether the slopes on both sides of a point lead to the slope there: else it is a kink, whose two slopes are
+        further apart than the derivative is from the slope between them."""
         towards = [self._like(x) for x in tree_flatten(primals)[0]]
         sizes = [slope]
         for side in (NEARBY, -NEARBY):
@@ -115,7 +118,8 @@ class Slopes:
             if one is None or two is None or three is None:
                 return False
             sizes.append(3 * one - 3 * two + three)
-        return max(sizes) - min(sizes) <= SMOOTH * max(map(abs, sizes))
+        off = abs(derivative - slope)
+        return max(sizes) - min(sizes) <= SMOOTH * (off if off < float("inf") else max(map(abs, sizes)))
 
     def _moved(self, primals: Any, directions: List[Any], distance: float) -> Any:
         flat, spec = tree_flatten(primals)
