@@ -22,6 +22,7 @@ from shrinkrepro.target.raised import place
 
 SETUP_SECONDS = 30.0  # for a child to begin its first program, or the next one
 LAST_WORDS_SECONDS = 0.1  # between the wish to write the frames and the kill
+MOST_WAITING = 3.0  # times its limit, that a program may stand in the queue for a core without being charged
 
 
 class HostGone(Exception):
@@ -32,6 +33,7 @@ class HostGone(Exception):
 class _State:
     begun: Optional[int] = None
     since: float = 0.0
+    queued: float = 0.0  # the child's, when ``since`` was
     buffer: bytes = b""
     killed: bool = False
 
@@ -54,10 +56,13 @@ def attend(
     timeouts = {index: job.timeout for index, job in jobs}
     done: Set[int] = set()
     state = _State(since=time.monotonic())
+    seen = state.since
     watch = _Watch(pid, pipe, host)
     while True:
         limit = SETUP_SECONDS if state.begun is None else timeouts[state.begun]
         left = state.since + limit - time.monotonic()
+        if left <= 0:
+            left += min(queued(pid) - state.queued, MOST_WAITING * limit)
         if left <= 0:
             state.killed = True
             _last_words(pid, watch)
@@ -68,6 +73,8 @@ def attend(
             raise HostGone
         if readable:
             open_still = _read(pipe, state, timeouts, done, forward)
+            if state.since > seen:
+                seen, state.queued = state.since, queued(pid)
             if not open_still:
                 watch.drop_pipe()
         elif ended:
@@ -80,6 +87,15 @@ def attend(
         forward({"index": state.begun, "execution": to_wire(_death(code, state, folder, time.monotonic()))})
         done.add(state.begun)
     return done
+
+
+def queued(pid: int) -> float:
+    """Seconds that the process was ready to run and no core was free; 0 where the system does not tell."""
+    try:
+        with open("/proc/%d/schedstat" % pid) as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 class _Watch:
