@@ -113,6 +113,8 @@ def reduce(
                 preload=preload,
                 progress=progress,
             )
+        if json is not None:
+            write_whole(claim_output(json, force=True, never=path, option="--json"), as_json(tried))
         return function_options.told(console(no_color), tried, quiet)
     program: Path | str | None = path
     name = path.name if path is not None else module or ""
