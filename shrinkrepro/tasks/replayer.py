@@ -217,6 +217,8 @@ class Replayer:
             warm = {status.word for status, _ in trial.warm}
             if warm == {status.word for status, _ in trial.fresh} or (len(warm) > 1 and not trial.crash):
                 return
+            if trial.crash and _meets(self._expectation(trial), trial.fresh[0][0]):
+                return  # only a server's memory is laid out otherwise
 
     def _replayed(self, trial: _Trial) -> Replayed:
         case, info = trial.case, self.info
