@@ -34,7 +34,7 @@ class ReplayRequest:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the replay took beside ``python case.py`` for each, in seconds of wall time, both with ``jobs`` at a time."""
+    """What the replay took beside ``python case.py`` for each, in seconds of wall time, ``jobs`` at a time."""
 
     replay_seconds: float
     plain_seconds: float  # of all cases; estimated from ``measured`` of them
