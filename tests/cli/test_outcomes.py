@@ -231,3 +231,10 @@ def test_a_strategy_that_raises_is_named_and_the_run_is_finished_without_it(fold
     assert "drop-acme" in done.out
     assert "KeyError" in done.out
     assert (folder / "script_reduced.py").exists()
+
+
+def test_a_control_that_the_script_fails_too(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("import torch\nassert torch.vmap(torch.sin)(torch.ones(2)).sum() == 3\n")
+    done = shrinkrepro("reduce", "own.py", "--control", "primal", "--control", "eager", "--jobs", "1", cwd=tmp_path)
+    says_one_error(done, 2, "control primal", "the plain function", "AssertionError", "leave --control out")
+    assert not (tmp_path / "own_reduced.py").exists()
