@@ -45,9 +45,12 @@ def unwrap_compile(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit((Change(at),))
 
 
-@strategy("plainer-compile", tier=Tier.MEDIUM)
+@strategy("plainer-compile", tier=Tier.COARSE)
 def plainer_compile(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Compile more plainly: no options, the backend ``eager`` or else ``aot_eager``, one at a time."""
+    """Compile more plainly: no options, the backend ``eager`` or else ``aot_eager``, one at a time.
+
+    Early, for it makes every later query cheaper.
+    """
     for path, node in program.walk(ast.Call):
         name = calls.callee(program, path)
         if name == "functools.partial" and node.args:
