@@ -34,13 +34,13 @@ class ReplayRequest:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the replay took beside ``python case.py`` for each, in seconds of wall time, ``jobs`` at a time."""
+    """What the replay took beside ``python case.py`` for each, one after the other, in seconds of wall time.""" ""
 
     replay_seconds: float
     plain_seconds: float  # of all cases; estimated from ``measured`` of them
     measured: int
     cases: int
-    jobs: int
+    jobs: int  # of the replay
 
     @property
     def ratio(self) -> float:
@@ -146,7 +146,7 @@ def _cost(replayer: Replayer, cases: Sequence[Case], wanted: int, seconds: float
     count = min(wanted, len(cases))
     sample = [cases[index * len(cases) // count] for index in range(count)]
     plain = sum(replayer.plain_seconds(case) for case in sample) / count * len(cases)
-    return Cost(seconds, plain / replayer.jobs, count, len(cases), replayer.jobs)
+    return Cost(seconds, plain, count, len(cases), replayer.jobs)
 
 
 def _unusable(problem: Problem) -> Replayed:
