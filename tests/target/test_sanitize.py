@@ -144,6 +144,10 @@ HEALTHY = {
     "kinks": "x = torch.tensor([-1.0, 0.0, 2.0, 2.0])\n"
     "for f in (torch.relu, torch.abs, torch.sign, lambda v: v.clamp(0, 2), lambda v: v.max()[None], torch.nn.ELU()):\n"
     "    print(jacfwd(f)(x), jacrev(f)(x), grad(lambda v: f(v).sum())(x))\n",
+    "symmetric": "m = torch.randn(3, 3, dtype=torch.float64)\nm = m @ m.T + torch.eye(3, dtype=torch.float64)\n"
+    "for f in (torch.linalg.cholesky, torch.linalg.eigvalsh):\n    print(jacfwd(f)(m).shape, jacrev(f)(m).shape)\n",
+    "steep": "x = torch.linspace(0.9, 1.4, 5, dtype=torch.float64)\n"
+    "print(hessian(lambda v: (v**-12 - v**-6).sum())(x).shape, grad(lambda v: (v * 30).sin().sum())(x))\n",
     "random": "import random\nx = torch.randn(4)\n"
     "print(vmap(lambda v: v + torch.rand(()), randomness='different')(x))\n"
     "print(vmap(lambda v: v + torch.rand(()), randomness='same')(x), grad(lambda v: (v * random.random()).sum())(x))\n"
