@@ -40,3 +40,7 @@ def test_the_readme_lists_every_case() -> None:
     text = (CORPUS / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"(?m)^\| \[`(\w+)`\]\(\1\.py\)", text)
     assert sorted(listed) == [path.stem for path in CASES]
+
+
+def test_every_source_has_its_case() -> None:
+    assert sorted(sources()) == [path.stem for path in CASES]
