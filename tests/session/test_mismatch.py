@@ -56,6 +56,7 @@ def test_without_a_control_the_check_still_compares_what_a_transform_made(tmp_pa
     assert any(isinstance(node, ast.Compare) or getattr(node, "attr", "") == "allclose"
                for node in ast.walk(ast.parse(reduction.source)))  # fmt: skip
 
+
 CAUGHT = """\
 import sys
 import torch

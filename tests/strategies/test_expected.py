@@ -30,6 +30,7 @@ VALUES = {
 }
 
 
+@pytest.mark.torch
 def test_what_was_only_needed_for_the_expected_value_goes_with_it() -> None:
     [found] = candidates(value_for_expected, BUILT, ran(BUILT, VALUES))
     assert normal(found) == normal("""
@@ -40,12 +41,14 @@ torch.testing.assert_close(got, torch.tensor([2.0, 2.0]))
 """)
 
 
+@pytest.mark.torch
 def test_what_a_transform_made_stays() -> None:
     source = BUILT.replace("torch.stack(want)", "torch.vmap(plain)(x)")
     wire = ran(source, {"torch.vmap(plain)(x)": {**tensor(2), "values": [2.0, 2.0], "fill": 2.0}, "got": tensor(2)})
     assert candidates(value_for_expected, source, wire) == []
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("check", "seen", "expected"),
     [
