@@ -263,13 +263,22 @@ class SessionJudge:
                 break
         drew = executions[0].drew if run else self._alone[_digest(source)]
         if verdict.interesting and drew and len(self.seeds) == 1 and self._numbers_matter(source):
-            verdict = verdict if all(self.fails_with(source, _seeds_of(source))) else Verdict(Outcome.FLAKY)
+            verdict = verdict if self._holds_with(source, _seeds_of(source)) else Verdict(Outcome.FLAKY)
         if verdict.interesting:
             if run:
                 self._seconds = executions[0].seconds
             self._passed.add(_digest(source))
             self.controls.seconds = slowest or self.controls.seconds
         return verdict
+
+    def _holds_with(self, source: str, seeds: Sequence[int]) -> bool:
+        """Whether ``source`` fails the same with each of ``seeds``, and passes its controls: a number that was drawn
+        once is no reference."""
+        if not all(self.fails_with(source, seeds)):
+            return False
+        jobs = self.controls.jobs(source, self._limit(self.controls.seconds))
+        runs = self._run([replace(job, seed=seed) for seed in seeds for job in jobs])
+        return all(held(run, Verdict(Outcome.INTERESTING)).interesting for run in runs)
 
     def _numbers_matter(self, source: str) -> bool:
         """Whether a failure hangs on values, and those on the harness's seed alone."""
