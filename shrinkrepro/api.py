@@ -152,7 +152,7 @@ def reduce(
         TargetError: the interpreter cannot run it.
         FailsEarlyError: it fails before anything of torch's.
     """
-    script, text = _script_or_text(source_or_path)
+    script, text = _script_or_text(source_or_path, module)
     request = Request(
         script=script,
         module=module,
@@ -199,7 +199,7 @@ def check(
 
     Takes and raises what ``reduce`` does.
     """
-    script, text = _script_or_text(source_or_path)
+    script, text = _script_or_text(source_or_path, module)
     request = Request(
         script=script,
         module=module,
@@ -236,7 +236,7 @@ def sanitize(
 
     Also the pairs of values that differ and may be meant to be equal. Takes what ``reduce`` does.
     """
-    script, text = _script_or_text(source_or_path)
+    script, text = _script_or_text(source_or_path, module)
     request = Request(
         script=script,
         module=module,
@@ -272,7 +272,7 @@ def try_transforms(
 
     Takes and raises what ``reduce`` does.
     """
-    script, text = _script_or_text(source_or_path)
+    script, text = _script_or_text(source_or_path, module)
     request = Request(
         script=script,
         module=module,
@@ -290,9 +290,11 @@ def try_transforms(
     return _function.try_all(request, under, progress or Silent())
 
 
-def _script_or_text(given: str | os.PathLike[str] | None) -> tuple[Path | None, str | None]:
+def _script_or_text(given: str | os.PathLike[str] | None, module: str | None) -> tuple[Path | None, str | None]:
     if given is None:
         return None, None
+    if module is not None:
+        raise UsageError("name one script, or one module", f"leave out the source or module={module!r}")
     if isinstance(given, str) and "\n" in given:
         return None, given
     return Path(given), None

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shrinkrepro
 from shrinkrepro.errors import UsageError
 from shrinkrepro.session import Request
 from shrinkrepro.tasks.inputs import checked, parse_duration
@@ -55,7 +56,7 @@ def test_every_kind_of_match_passes(match: str) -> None:
         ({"text": "a = 1\nb = $\n"}, "line 2"),
         ({"text": "x = 1\0\n"}, "null"),
         ({"text": None}, "one script"),
-        ({"module": "pkg"}, "one script"),
+        ({"module": "pkg", "script": Path("script.py")}, "one script"),
         ({"text": None, "module": "a..b"}, "a..b"),
         ({"keep": "("}, "--keep"),
         ({"exclude": "[a"}, "--exclude"),
@@ -96,3 +97,8 @@ def test_a_forgotten_suffix_is_seen(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         checked(Request(script=tmp_path / "train"))
     assert caught.value.hint == f"did you mean {tmp_path / 'train.py'}?"
+
+
+def test_the_library_takes_a_source_or_a_module() -> None:
+    with pytest.raises(UsageError, match="one script, or one module"):
+        shrinkrepro.reduce("x = 1\n", module="pkg")
