@@ -39,12 +39,8 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
     Example: a training script -> ``assert_close(vmap(f)(x), torch.stack([f(v0) for v0 in x]))``.
     """
     torch, imports = calls.torch_spelling(program)
-    check = next(failed_checks(program, facts), None)
-    if check is None or not facts.reference.known:
-        return
-    form = f"{torch}.testing.assert_close({{}}, {{}})" if check[1] == "{}" else f"assert {torch}.allclose({{}}, {{}})"
-    live = Provenance(program)
-    for path in [path for path in divergent(facts) if live.transformed(path)][:_PLACES]:
+    form, live = _form(program, facts, torch), Provenance(program)
+    for path in _first(facts, live) if form else ():
         seen, reference = facts.items()[path], facts.reference.items()[path]
         item, _ = _first_item(seen.value, reference.value)
         for spelling in (0, 2):
@@ -66,12 +62,8 @@ def cut_at_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
     Example: ``out = f(x)`` and a long comparison -> ``assert_close(f(x), torch.tensor(2.0))``.
     """
     torch, imports = calls.torch_spelling(program)
-    check = next(failed_checks(program, facts), None)
-    if check is None or not facts.reference.known:
-        return
-    form = f"{torch}.testing.assert_close({{}}, {{}})" if check[1] == "{}" else f"assert {torch}.allclose({{}}, {{}})"
-    live = Provenance(program)
-    for path in [path for path in divergent(facts) if live.transformed(path)][:_PLACES]:
+    form, live = _form(program, facts, torch), Provenance(program)
+    for path in _first(facts, live) if form else ():
         at, statement = program.statement_of(path)
         inner = [node for up, node in program.ancestors(path) if up[: len(at)] == at]
         if not isinstance(statement, _SIMPLE) or any(isinstance(node, _SCOPES) for node in inner):
@@ -87,6 +79,19 @@ def cut_at_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
         turns = loop is not None and not isinstance(loop[1], ast.FunctionDef)
         for lines in (text, f"{text}\nbreak") if turns else (text,):  # a run without the bug goes on
             yield Edit((Change(at, lines), *(Change(later) for later in outermost(gone))), imports)
+
+
+def _form(program: Program, facts: Facts, torch: str) -> str:
+    """How the new check is written: as the one that failed; empty where none did."""
+    check = next(failed_checks(program, facts), None)
+    if check is None:
+        return ""
+    return f"{torch}.testing.assert_close({{}}, {{}})" if check[1] == "{}" else f"assert {torch}.allclose({{}}, {{}})"
+
+
+def _first(facts: Facts, live: Provenance) -> list[Path]:
+    """The first of the differing expressions that owe their value to a transform."""
+    return [path for path in divergent(facts) if live.transformed(path)][:_PLACES]
 
 
 def _later(program: Program, facts: Facts, order: int) -> Iterator[Path]:
