@@ -25,6 +25,9 @@ _REFERENCE = (
     protocol.CONTROL_FLOAT64,  # before the next, which would say of a rounding error that the transforms made it
     protocol.CONTROL_DIFFERENCES64,
 )
+# Asked beside a reference, where the original passes it: plain autograd is wrong at places of its own (a matrix that is
+# no factor, a norm's third order), and a program that compares with it there is another bug.
+_BESIDE = protocol.CONTROL_TRUTH
 _OBSERVED = {
     protocol.CONTROL_STRICT: protocol.OBSERVE_REFERENCE,
     protocol.CONTROL_REFERENCE: protocol.OBSERVE_REFERENCE,
@@ -55,6 +58,7 @@ _WORDS = {
     protocol.CONTROL_COMPILE: "passes when nothing is compiled",
     protocol.CONTROL_DIFFERENCES: "passes when transforms are replaced by loops and finite differences",
     protocol.CONTROL_DIFFERENCES64: "passes when transforms are replaced by loops and finite differences, in float64",
+    protocol.CONTROL_TRUTH: "passes when only derivatives by finite differences take the transforms' place",
     protocol.CONTROL_FLOAT64: "passes in float64",
     protocol.CONTROL_CPU: "passes on the CPU",
 }
@@ -97,6 +101,11 @@ def named(names: Sequence[str]) -> tuple[tuple[str, tuple[Control, ...]], ...] |
 def modes_for(kind: str) -> tuple[str, ...]:
     """The modes to try for a signature of ``kind``, the strongest first."""
     return _REFERENCE if kind == MISMATCH else _PRIMAL
+
+
+def beside(mode: str) -> str | None:
+    """The mode that is asked together with ``mode``, where the original passes it; None for none."""
+    return _BESIDE if mode in (protocol.CONTROL_STRICT, protocol.CONTROL_REFERENCE) else None
 
 
 def passes(control: Control) -> str:

@@ -27,6 +27,7 @@ from shrinkrepro.protocol import (
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
     CONTROL_STRICT,
+    CONTROL_TRUTH,
     CONTROL_VMAP,
     EXCEPTION,
     EXIT,
@@ -58,6 +59,7 @@ _OBSERVED = {
     OBSERVE_COMPILE: CONTROL_COMPILE,
     OBSERVE_DIFFERENCES: CONTROL_DIFFERENCES,
     CONTROL_DIFFERENCES64: CONTROL_DIFFERENCES,
+    CONTROL_TRUTH: CONTROL_TRUTH,
 }
 _REFERENCES = {**{mode: mode for mode in _CONTROLS}, **_OBSERVED}
 
@@ -222,7 +224,7 @@ def _install(mode: str) -> None:
         from shrinkrepro.target import reference
 
         reference.install(_REFERENCES[mode], observed=mode == OBSERVE_REFERENCE)
-    if mode in (CONTROL_FLOAT64, CONTROL_DIFFERENCES64):
+    if mode in (CONTROL_FLOAT64, CONTROL_DIFFERENCES64, CONTROL_TRUTH):
         from shrinkrepro.target import float64
 
         float64.install()

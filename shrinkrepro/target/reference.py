@@ -16,6 +16,7 @@ from shrinkrepro.protocol import (
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
     CONTROL_STRICT,
+    CONTROL_TRUTH,
     CONTROL_VMAP,
 )
 from shrinkrepro.target import differences, eager, plain, reverse
@@ -31,7 +32,8 @@ def install(mode: str, observed: bool = False) -> None:
     operators too."""
     import torch
 
-    everything = mode in (CONTROL_STRICT, CONTROL_REFERENCE, CONTROL_DIFFERENCES)
+    by_differences = mode in (CONTROL_DIFFERENCES, CONTROL_TRUTH)
+    everything = by_differences or mode in (CONTROL_STRICT, CONTROL_REFERENCE)
     entries: List[Entry] = []
     if mode == CONTROL_DIFFERENCES:  # the first entry of a function counts
         functional = Functional(differences.vjp, differences.pushed)
@@ -42,7 +44,7 @@ def install(mode: str, observed: bool = False) -> None:
     if everything or mode == CONTROL_VMAP:
         plain.turns_allowed = sys.maxsize
         entries += _vmap(torch)
-    if mode == CONTROL_DIFFERENCES:
+    if by_differences:
         entries += _reverse(differences.vjp) + _forward(torch, differences.pushed)
     if mode in (CONTROL_STRICT, CONTROL_REFERENCE):
         entries += _reverse(reverse.vjp) + _forward(torch, twice(reverse.vjp))
