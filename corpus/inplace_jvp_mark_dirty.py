@@ -11,7 +11,7 @@
 # control = "primal-strict"
 # device = "cpu"
 # origin = "https://github.com/pytorch/pytorch/issues/91280"
-# program = "sha256:0a0920e04e2271c64b1342d1afe30ec8cfd0aabda94548954249c3c604d22c01"
+# program = "sha256:7f60845d397b89d06f6dfff6f756b20a883a324684ce9d596198f13d95240db2"
 #
 # [tool.shrinkrepro.signature]
 # kind = "exception"
@@ -27,8 +27,8 @@
 # [tool.shrinkrepro.reduction]
 # original = "ad01_markdirty_inplace_tangent.py"
 # tokens-before = 1037
-# tokens-after = 83
-# queries = 255
+# tokens-after = 85
+# queries = 247
 # ///
 
 import torch
@@ -41,7 +41,7 @@ class Compress(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.mark_dirty()
+        ctx.mark_dirty(*inputs)
 
     @staticmethod
     def jvp(ctx, x):
