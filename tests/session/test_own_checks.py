@@ -43,7 +43,7 @@ def test_the_control_is_a_reference_and_the_ending_alone_is_a_slip(ending: str, 
     assert oracle is not None
     judge = SessionJudge(pool, oracle, Silent())
     judge.settle_controls(source)
-    assert [control.mode for control in judge.controls.chosen or ()] in ([CONTROL_STRICT], [CONTROL_REFERENCE])
+    assert next(control.mode for control in judge.controls.chosen or ()) in (CONTROL_STRICT, CONTROL_REFERENCE)
     assert judge.confirm(source, "none")
     assert not judge.confirm(f"import torch\n{ending}\n", "delete")
     assert not judge.confirm(source.replace("> 0.01", "> -1"), "number")
