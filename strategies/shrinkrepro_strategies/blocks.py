@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shrinkrepro.core.edits import Path, source_of
 from shrinkrepro.core.facts import ExprFact, Facts
@@ -120,19 +120,22 @@ def _compound_without_jumps(statement: ast.stmt) -> list[ast.stmt]:
 
 
 class _Substitution(ast.NodeTransformer):
-    def __init__(self, name: str, value: ast.expr) -> None:
-        self.name = name
-        self.value = value
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self.values = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id == self.name and isinstance(node.ctx, ast.Load):
-            return self.value
-        return node
+        return self.values.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
 
 def substitute(nodes: Sequence[ast.stmt] | Sequence[ast.expr], name: str, value: ast.expr) -> list[ast.AST]:
     """Copies of ``nodes`` that read ``value`` where they read ``name``."""
-    return [_Substitution(name, value).visit(copy.deepcopy(node)) for node in nodes]
+    return [_Substitution({name: value}).visit(copy.deepcopy(node)) for node in nodes]
+
+
+def with_values(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """A copy of ``node`` that reads each of ``values`` where it reads that name, all at once."""
+    new: ast.expr = _Substitution(values).visit(copy.deepcopy(node))
+    return new
 
 
 def reads(node: ast.AST | Sequence[ast.AST], name: str) -> int:

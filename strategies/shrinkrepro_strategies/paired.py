@@ -6,13 +6,13 @@ Decision: the part and what it is taken from go in one edit, so that the loop go
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, replace
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies.blocks import with_values
 
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
 
@@ -66,7 +66,7 @@ def one_element(program: Program, facts: Facts) -> Iterator[Edit]:
             continue
         given = _given(turn, text)
         if given is not None:
-            yield replace(path, ast.unparse(ast.fix_missing_locations(_Put(given).visit(copy.deepcopy(made.elt)))))
+            yield replace(path, ast.unparse(ast.fix_missing_locations(with_values(made.elt, given))))
 
 
 def _given(turn: ast.comprehension, index: str) -> dict[str, ast.expr] | None:
@@ -85,16 +85,6 @@ def _given(turn: ast.comprehension, index: str) -> dict[str, ast.expr] | None:
 
 def _item(source: ast.expr, index: str) -> ast.expr:
     return ast.Subscript(source, ast.parse(index, mode="eval").body, ast.Load())
-
-
-class _Put(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
-
-    def __init__(self, given: dict[str, ast.expr]) -> None:
-        self._given = given
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return copy.deepcopy(self._given.get(node.id, node))
 
 
 STRATEGIES = (one_element, drop_paired)

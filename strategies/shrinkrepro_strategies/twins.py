@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterator, Mapping
 
 from shrinkrepro.core.program import parse_expression
+from shrinkrepro_strategies.blocks import with_values
 from shrinkrepro_strategies.calls import TRANSFORMS
 
 _OTHER_MODE = {"jacfwd": "jacrev", "jacrev": "jacfwd", "grad": "jacfwd"}
@@ -75,11 +76,11 @@ def _of_made(made: ast.Call, args: list[ast.expr], makers: Mapping[str, str], to
         if not options and len(args) == 1:
             yield _applied(parse_expression(f"{torch}.autograd.functional.jacobian"), [function, *args])
         if "has_aux" not in options:
-            yield ast.Call(_respelled(made, _OTHER_MODE[name]), list(args), [])
+            yield ast.Call(_respelled(made, _OTHER_MODE[name], torch), list(args), [])
     elif name == "hessian" and not options and len(args) == 1:
         yield _applied(parse_expression(f"{torch}.autograd.functional.hessian"), [function, *args])
         for mode in ("jacrev", "jacfwd"):
-            once = _respelled(made, mode)
+            once = _respelled(made, mode, torch)
             twice = copy.deepcopy(once)
             twice.args[0] = once
             yield ast.Call(twice, list(args), [])
@@ -94,7 +95,7 @@ def _looped(
     if dims is None:
         return
     fixed = {f"v{k}": arg for k, (arg, dim) in enumerate(zip(args, dims)) if dim is None}
-    body = _Put(fixed).visit(copy.deepcopy(body))
+    body = with_values(body, fixed)
     mapped = [
         (f"v{k}", arg if dim == 0 else _applied(ast.Attribute(arg, "unbind", ast.Load()), [ast.Constant(dim)]))
         for k, (arg, dim) in enumerate(zip(args, dims))
@@ -138,16 +139,6 @@ def _dims(given: ast.expr | None, count: int) -> list[int | None] | None:
     return found if len(found) == count and all(d is None or isinstance(d, int) for d in found) else None
 
 
-class _Put(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
-
-    def __init__(self, given: Mapping[str, ast.expr]) -> None:
-        self._given = given
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return copy.deepcopy(self._given.get(node.id, node))
-
-
 def _made(function: ast.expr, makers: Mapping[str, str]) -> ast.Call | None:
     """The call of a transform that made ``function``, written where it is called or bound to a name."""
     if isinstance(function, ast.Name) and function.id in makers:
@@ -161,10 +152,10 @@ def _applied(function: ast.expr, args: list[ast.expr]) -> ast.Call:
     return ast.Call(function, list(args), [])
 
 
-def _respelled(made: ast.Call, name: str) -> ast.Call:
+def _respelled(made: ast.Call, name: str, torch: str) -> ast.Call:
     """``made`` with the transform ``name``, spelled out in full."""
     new = copy.deepcopy(made)
-    new.func = parse_expression(f"torch.func.{name}")
+    new.func = parse_expression(f"{torch}.func.{name}")
     return new
 
 

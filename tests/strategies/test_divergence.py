@@ -48,6 +48,10 @@ def test_what_cannot_be_told_has_no_twin(call: str) -> None:
     assert list(twins(call, {}, "torch")) == []
 
 
+def test_twins_spell_torch_as_the_program_does() -> None:
+    assert "th.func.jacfwd(f)(x)" in list(twins("th.func.jacrev(f)(x)", {}, "th"))
+
+
 SCRIPT = """\
 import torch
 from torch.func import jvp
