@@ -31,11 +31,16 @@ class HostGone(Exception):
 
 @dataclasses.dataclass
 class _State:
+    pid: int
     begun: Optional[int] = None
     since: float = 0.0
     queued: float = 0.0  # the child's, when ``since`` was
     buffer: bytes = b""
     killed: bool = False
+
+    def restart(self, begun: Optional[int] = None) -> None:
+        """Let the time start anew, for a program or between two."""
+        self.begun, self.since, self.queued = begun, time.monotonic(), queued(self.pid)
 
 
 def attend(
@@ -55,8 +60,8 @@ def attend(
     """
     timeouts = {index: job.timeout for index, job in jobs}
     done: Set[int] = set()
-    state = _State(since=time.monotonic())
-    seen = state.since
+    state = _State(pid)
+    state.restart()
     watch = _Watch(pid, pipe, host)
     while True:
         limit = SETUP_SECONDS if state.begun is None else timeouts[state.begun]
@@ -73,8 +78,6 @@ def attend(
             raise HostGone
         if readable:
             open_still = _read(pipe, state, timeouts, done, forward)
-            if state.since > seen:
-                seen, state.queued = state.since, queued(pid)
             if not open_still:
                 watch.drop_pipe()
         elif ended:
@@ -160,11 +163,11 @@ def _read(
         if not isinstance(message, dict):
             continue
         if message.get("begin") in timeouts:
-            state.begun, state.since = message["begin"], time.monotonic()
+            state.restart(message["begin"])
             forward(message)
         elif "execution" in message and message.get("index") == state.begun is not None:
             done.add(message["index"])
-            state.begun, state.since = None, time.monotonic()
+            state.restart()
             forward(message)
         elif "learned" in message or "leak" in message:
             forward(message)
