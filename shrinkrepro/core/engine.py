@@ -137,7 +137,7 @@ class Engine:
 
     def _proposals(self, strategy: Strategy, program: Program) -> list[Edit]:
         facts = self._observed(program)
-        if strategy.against_reference and facts.known and not facts.reference.known:
+        if strategy.against_reference and facts.known and not facts.compared:
             facts.against(self._judge.observe_reference(program))
         try:
             edits = list(itertools.islice(strategy.propose(program, facts), EDITS_PER_PASS))

@@ -100,6 +100,11 @@ class Facts:
         return self
 
     @property
+    def compared(self) -> bool:
+        """Whether a run without the bug was asked for already, whatever it showed."""
+        return self._reference is not None
+
+    @property
     def reference(self) -> Facts:
         """What a run of the same program showed in which the bug is absent, where a strategy asked for it."""
         return self._reference if self._reference is not None else Facts.none()
