@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from shrinkrepro.cli import function_options, options
 from shrinkrepro.errors import NotFailingError, ShrinkReproError, TooFlakyError, UsageError
-
-if TYPE_CHECKING:
-    from shrinkrepro.report.progress import Lines, Quiet
 
 
 def check(
@@ -46,7 +43,7 @@ def check(
     With --sanitize, ends with 1 when a transform differs from its reference, and with 0 when none does.
     """
     from shrinkrepro import api
-    from shrinkrepro.cli.console import console
+    from shrinkrepro.cli.console import console, lines
     from shrinkrepro.report.checked import print_check
     from shrinkrepro.report.files import as_json, claim_output, write_whole
     from shrinkrepro.report.sanitized import print_sanitized
@@ -56,7 +53,7 @@ def check(
     if json is not None:
         claim_output(json, force=True, never=path, option="--json")
     if under is not None and under.transform == "all":
-        with _progress(quiet) as progress:
+        with lines(quiet) as progress:
             tried = api.try_transforms(
                 path,
                 under,
@@ -76,7 +73,7 @@ def check(
         return function_options.told(console(no_color), tried, quiet)
 
     def sanitized() -> int:
-        with _progress(quiet) as progress:
+        with lines(quiet) as progress:
             found = api.sanitize(
                 path,
                 module=module,
@@ -101,7 +98,7 @@ def check(
                 raise UsageError(f"{option} has no place beside --sanitize", "the script is run as it is")
         return sanitized()
     try:
-        with _progress(quiet) as progress:
+        with lines(quiet) as progress:
             result = api.check(
                 path,
                 module=module,
@@ -127,11 +124,3 @@ def check(
     if json is not None:
         write_whole(json, as_json(result))
     return 0 if result.reducible else TooFlakyError.exit_code
-
-
-def _progress(quiet: bool) -> Lines | Quiet:
-    import sys
-
-    from shrinkrepro.report.progress import Lines, Quiet
-
-    return Quiet() if quiet else Lines(sys.stderr)
