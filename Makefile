@@ -12,6 +12,9 @@ TORCH_OLD  ?= torch==2.0.1
 VENV_OLD   ?= .venv-2.0
 READY_OLD  := $(VENV_OLD)/.ready
 
+# Test files that run side by side.
+WORKERS ?= 2
+
 # What `make bench` runs: KINDS=exception,crash ONLY=name,name ARGS="--json out.json"
 KINDS ?=
 ONLY  ?=
@@ -36,8 +39,10 @@ demo: $(READY)
 	mkdir -p build
 	$(BIN)/shrinkrepro reduce examples/pinn/poisson.py -o build/poisson_reduced.py --force $(ARGS)
 
+# Files side by side: most of a test's time is a target's, and one file's tests share a pool. In the order of
+# the folders, so that the long files (whole commands) do not come last.
 test: $(READY)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 $(READY_OLD):
 	$(PYTHON_OLD) -m venv $(VENV_OLD)

@@ -62,8 +62,11 @@ def _vector_norm(x: torch.Tensor, order: Any, dim: Any, keepdim: bool, dtype: An
         dim = tuple(range(x.dim()))
     size = (x * x.conj()).real if x.is_complex() else x * x
     if order is None or order == 2 or order == "fro":
-        total = size.sum(dim, keepdim=keepdim) if x.dim() else size
-        return (total + HAIR).sqrt()
+        if not x.dim():
+            return (size.reshape(1) + HAIR).sqrt().sum()
+        # At the rank of x: torch 2.13 differentiates the root of a 0-d tensor forward to float64.
+        root = (size.sum(dim, keepdim=True) + HAIR).sqrt()
+        return root if keepdim else root.sum(dim)
     size = (size + HAIR).sqrt()
     if order == float("inf"):
         return size.amax(dim, keepdim=keepdim)
