@@ -1,7 +1,9 @@
 """One bug with several faces: memory that is used after it was freed fails as the allocator happens to leave it.
 
 Decision: what the original itself was seen to do, in a fresh interpreter or in a server, is the same bug by
-definition, when one of the failures is a crash; a candidate that shows any of them has kept it.
+definition, when one of the failures is a crash; a candidate that shows any of them has kept it. So has one that
+crashes, or finds its memory in disorder (an INTERNAL ASSERT), at the place and under the levels of one of them: how
+many faces there are is the allocator's affair, and no number of runs shows them all.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from dataclasses import dataclass
 
 from shrinkrepro.core.verdict import Verdict
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import CRASH, Signature
+from shrinkrepro.oracles.signature import CRASH, Signature, signature_of
 from shrinkrepro.protocol import Execution
+
+_DISORDER = "INTERNAL ASSERT FAILED"
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,19 @@ class Faces:
     def judge(self, execution: Execution, source: str = "") -> Verdict:
         """The verdict on one run of the candidate ``source``."""
         verdicts = [oracle.judge(execution, source) for oracle in self.oracles]
+        another = self._another(execution)
+        if another is not None:
+            verdicts.append(another.judge(execution, source))
         return next((verdict for verdict in verdicts if verdict.interesting), verdicts[0])
+
+    def _another(self, execution: Execution) -> Oracle | None:
+        """The oracle of a face that was not seen before; None when the run shows none."""
+        found = signature_of(execution)
+        if found is None or found.where is None or not (found.kind == CRASH or _DISORDER in found.sentence):
+            return None
+        if not any((one.signature.where, one.signature.levels) == (found.where, found.levels) for one in self.oracles):
+            return None
+        return Oracle.of(execution, self.oracles[0].match, self.oracles[0].exclude)
 
 
 def faces(first: Oracle, runs: Sequence[Execution]) -> Faces | None:

@@ -145,10 +145,10 @@ class Replayer:
         trials = [self._trial(case, device or case.device) for case in cases]
         running = [trial for trial in trials if trial.open]
         heavy = [trial for trial in running if _COMPILES.search(trial.text)]
+        self._run([*heavy[:1], *(trial for trial in running if trial not in heavy)], (None,))
         if len(heavy) > 1:
-            self._run(heavy[:1], (None,))
             self._pool.learn()  # what a compiler imports takes seconds, and once is enough
-        self._run([trial for trial in running if not trial.warm], (None,))
+            self._run(heavy[1:], (None,))
         self._ask_luck([trial for trial in running if _quick(trial)])
         self._look_closer([trial for trial in running if not self._settled(trial)])
         return [self._replayed(trial) for trial in trials]

@@ -6,6 +6,7 @@ a process that is as good as new, and a job whose server died is run again by it
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections import deque
@@ -17,11 +18,13 @@ from typing import Any
 
 from shrinkrepro.core.tracebacks import parse_tracebacks
 from shrinkrepro.errors import TargetError
-from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, Execution, Job
+from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, TIMEOUT, Execution, Job, from_wire, to_wire
 from shrinkrepro.workers import target as targets
+from shrinkrepro.workers.memory import Memory, Ticket
 from shrinkrepro.workers.server import Server, ServerDied, ThreadsStarted
 from shrinkrepro.workers.target import Target
 
+ALONE_SHARES = 4  # a server's part of jobs that each fork: small groups, for a slow one holds up its group
 BATCH_JOBS = 50  # more in one child gain nothing (1.3 ms a job), and a leak costs more
 TRIES = 2  # of a job whose server died, the second by itself
 
@@ -34,6 +37,7 @@ class TargetInfo:
     torch: str
     torch_modules: frozenset[str]  # loaded by ``import torch`` alone
     modules: frozenset[str]  # loaded in the servers
+    fingerprint: str = ""  # of the build: ``target.fingerprint``
 
 
 @dataclass
@@ -41,18 +45,23 @@ class _Task:
     index: int
     job: Job
     deaths: int = 0
+    ticket: Ticket | None = None  # of the memory, where its execution is kept
 
 
 class Pool:
     """Fork servers for one target; a context manager. ``run`` may be called by one thread at a time.
 
     ``scratch``: the folder for the servers' files; a private one is made and removed when it is None.
+    ``memory`` answers jobs that were run before; they are not run again.
     """
 
     spawn = False  # whether each job gets an interpreter of its own (``SpawnPool``)
 
-    def __init__(self, target: Target, jobs: int = 1, scratch: Path | None = None) -> None:
+    def __init__(
+        self, target: Target, jobs: int = 1, scratch: Path | None = None, memory: Memory | None = None
+    ) -> None:
         self.target = target
+        self.memory = memory
         self.jobs = max(1, jobs)
         self.refused: tuple[str, ...] = ()  # modules that cannot be preloaded, because they start threads
         self._own_scratch = scratch is None
@@ -120,7 +129,11 @@ class Pool:
 
     def _take_report(self, report: dict[str, Any]) -> None:
         self._info = TargetInfo(
-            report["python"], report["torch"], frozenset(report["torch_modules"]), frozenset(report["modules"])
+            report["python"],
+            report["torch"],
+            frozenset(report["torch_modules"]),
+            frozenset(report["modules"]),
+            report["fingerprint"],
         )
 
     def restart(self, modules: Sequence[str] | None = None) -> None:
@@ -133,7 +146,7 @@ class Pool:
 
     def learn(self) -> bool:
         """Let the servers import what programs turned out to import; False when there was nothing to learn."""
-        modules = sorted(self.learned)
+        modules = self._remembered_lessons(sorted(self.learned))
         if not modules or self.spawn:
             return False
         self.target = replace(self.target, modules=(*self.target.modules, *modules))
@@ -156,7 +169,8 @@ class Pool:
         self.start()
         tasks = [_Task(index, job) for index, job in enumerate(jobs)]
         results: list[Execution | None] = [None] * len(tasks)
-        size = min(BATCH_JOBS, -(-len(tasks) // self.jobs)) or 1
+        shares = self.jobs * (ALONE_SHARES if all(job.alone for job in jobs) else 1)
+        size = min(BATCH_JOBS, -(-len(tasks) // shares)) or 1
         queue = deque(tasks[i : i + size] for i in range(0, len(tasks), size))
         failures: list[BaseException] = []
 
@@ -202,11 +216,41 @@ class Pool:
             server.wait_ready()
         try:
             for index, execution in server.run([task.job for task in group]):
-                results[group[index].index] = with_printed_chain(execution, self.target.script_path.name)
+                execution = with_printed_chain(execution, self.target.script_path.name)
+                results[group[index].index] = execution
+                self._keep(group[index].ticket, execution)
         except ServerDied as death:
             self._discard(slot)
             return self._after_death(group, results, death)
         return []
+
+    def _recalled(self, task: _Task, results: list[Execution | None]) -> bool:
+        """Whether the memory has the execution of ``task``, which then is among ``results``."""
+        if self.memory is None:
+            return False
+        job = task.job
+        asked = [self.info.fingerprint, self.target.python, job.mode, job.alone, job.seed, job.source]
+        task.ticket, answer = self.memory.recall(json.dumps(asked))
+        if answer is None:
+            return False
+        execution = from_wire(answer)
+        if execution.status == TIMEOUT and execution.seconds < job.timeout:
+            return False  # it may end in the time that it has now
+        results[task.index] = execution
+        return True
+
+    def _keep(self, ticket: Ticket | None, execution: Execution) -> None:
+        if self.memory is not None and ticket is not None and execution.status != LOST:
+            self.memory.keep(ticket, to_wire(execution))
+
+    def _remembered_lessons(self, found: list[str]) -> list[str]:
+        """What was learned at this point: runs that are only remembered teach a new server nothing."""
+        if self.memory is None:
+            return found
+        ticket, known = self.memory.recall(json.dumps([self.info.fingerprint, self.target.python, "learned"]))
+        if known is None:
+            self.memory.keep(ticket, found)
+        return found if known is None else known
 
     def _after_death(self, group: list[_Task], results: list[Execution | None], death: ServerDied) -> list[list[_Task]]:
         left = [task for task in group if results[task.index] is None]
@@ -216,7 +260,7 @@ class Pool:
             suspect.deaths += 1
             left.remove(suspect)
             if suspect.deaths < TRIES:
-                again.append([_Task(suspect.index, replace(suspect.job, alone=True), suspect.deaths)])
+                again.append([_Task(suspect.index, replace(suspect.job, alone=True), suspect.deaths, suspect.ticket)])
             else:
                 results[suspect.index] = Execution(status=LOST, detail=str(death))
         return [left, *again] if left else again
