@@ -28,6 +28,7 @@ from shrinkrepro.target import setting as settings
 from shrinkrepro.target.attend import HostGone, attend, lost, reap_orphans
 from shrinkrepro.target.child import HARNESS_FAILED, become_child, remove, run_batch, send
 from shrinkrepro.target.exchange import index_globals
+from shrinkrepro.target.fingerprint import fingerprint
 from shrinkrepro.target.leaks import Baseline, thread_count
 from shrinkrepro.target.setting import Setting
 
@@ -106,6 +107,7 @@ def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
         "torch": str(torch.__version__),
         "torch_modules": by_torch,
         "modules": sorted(sys.modules),
+        "fingerprint": fingerprint(by_torch),
     }
 
 

@@ -62,6 +62,7 @@ class Pool:
     ) -> None:
         self.target = target
         self.memory = memory
+        self.recalled = 0  # executions that the memory had
         self.jobs = max(1, jobs)
         self.refused: tuple[str, ...] = ()  # modules that cannot be preloaded, because they start threads
         self._own_scratch = scratch is None
@@ -169,6 +170,7 @@ class Pool:
         self.start()
         tasks = [_Task(index, job) for index, job in enumerate(jobs)]
         results: list[Execution | None] = [None] * len(tasks)
+        tasks = [task for task in tasks if not self._recalled(task, results)]
         shares = self.jobs * (ALONE_SHARES if all(job.alone for job in jobs) else 1)
         size = min(BATCH_JOBS, -(-len(tasks) // shares)) or 1
         queue = deque(tasks[i : i + size] for i in range(0, len(tasks), size))
@@ -229,7 +231,7 @@ class Pool:
         if self.memory is None:
             return False
         job = task.job
-        asked = [self.info.fingerprint, self.target.python, job.mode, job.alone, job.seed, job.source]
+        asked = [self.info.fingerprint, self.target.python, self.spawn, job.mode, job.alone, job.seed, job.source]
         task.ticket, answer = self.memory.recall(json.dumps(asked))
         if answer is None:
             return False
@@ -237,6 +239,7 @@ class Pool:
         if execution.status == TIMEOUT and execution.seconds < job.timeout:
             return False  # it may end in the time that it has now
         results[task.index] = execution
+        self.recalled += 1
         return True
 
     def _keep(self, ticket: Ticket | None, execution: Execution) -> None:
