@@ -46,6 +46,23 @@ def claim_output(output: Path, *, force: bool, never: Path | None = None, option
     return output
 
 
+def claim_folder(folder: Path, *, option: str) -> Path:
+    """``folder``, made if it is not there, once it is certain that files may be written into it.
+
+    Raises:
+        UsageError: it is a file, or cannot be made or written to.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{option} {folder} is a file", "name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option} {folder} cannot be made: {error.strerror}", "name a folder elsewhere") from None
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{option} {folder} cannot be written to", "name a folder elsewhere")
+    return folder
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write ``text`` to ``path``, so that at any moment the old file, or the new one, is there whole.
 
