@@ -14,6 +14,7 @@ from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.arguments import bind
+from shrinkrepro_strategies.blocks import is_cheap, reads, with_values
 from shrinkrepro_strategies.callees import Callee, callee_of, decorators, definition_of, in_progress, is_super
 from shrinkrepro_strategies.rewriting import (
     COMPREHENSIONS,
@@ -277,19 +278,53 @@ def _only_target(program: Program, at: Path, statement: ast.stmt) -> set[str]:
 
 @strategy("apply-partial", tier=Tier.MEDIUM)
 def apply_partial(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Make ``partial(f, a)(b)`` the call ``f(a, b)``, and a partial that is passed on ``f`` itself."""
+    """Make ``partial(f, a)(b)`` the call ``f(a, b)``, and a partial that is passed on ``f`` itself.
+
+    A lambda takes what is bound into its body: ``partial(lambda a, b: a * b, 2)`` -> ``lambda b: 2 * b``.
+    """
     for path, node in program.walk(ast.Call):
         if not _is_partial(node.func) or not node.args:
             continue
         rewrite = Rewrite(program)
         up, outer = program.parent(path)
+        bound = _bound(node)
         if isinstance(outer, ast.Call) and path == (*up, "func"):
             rewrite.replace(
                 up, ast.Call(node.args[0], [*node.args[1:], *outer.args], [*node.keywords, *outer.keywords])
             )
+        elif bound is not None:
+            rewrite.replace(path, bound)
         else:
             rewrite.replace(path, node.args[0])
         yield rewrite.edit()
+
+
+def _bound(call: ast.Call) -> ast.Lambda | None:
+    """A partial application of a lambda as a lambda of what is left; None where that is not plain to see."""
+    function, *values = call.args
+    if not isinstance(function, ast.Lambda) or any(isinstance(value, ast.Starred) for value in values):
+        return None
+    given = function.args
+    names = [arg.arg for arg in (*given.posonlyargs, *given.args)]
+    known: dict[str, ast.expr] = dict(zip(names, values))
+    known.update({word.arg: word.value for word in call.keywords if word.arg is not None})
+    if len(values) > len(names) or len(known) < len(values) + len(call.keywords):
+        return None
+    if any(reads(function.body, name) > 1 and not is_cheap(value) for name, value in known.items()):
+        return None
+    without = len(names) - len(given.defaults)
+    kept = [k for k, name in enumerate(names) if name not in known]
+    words = [k for k, arg in enumerate(given.kwonlyargs) if arg.arg not in known]
+    left = ast.arguments(
+        posonlyargs=[arg for arg in given.posonlyargs if arg.arg not in known],
+        args=[arg for arg in given.args if arg.arg not in known],
+        vararg=given.vararg,
+        kwonlyargs=[given.kwonlyargs[k] for k in words],
+        kw_defaults=[given.kw_defaults[k] for k in words],
+        kwarg=given.kwarg,
+        defaults=[given.defaults[k - without] for k in kept if k >= without],
+    )
+    return ast.Lambda(left, with_values(function.body, known))
 
 
 def _is_partial(node: ast.expr) -> bool:

@@ -55,20 +55,37 @@ class Provenance:
         return False
 
     def keep_reference(self) -> None:
-        """Count every variable but those that go into a transform: what a reference is computed from stays code."""
+        """Count every variable but those that a transform's inputs come from: what is compared with stays code."""
         program = self._program
         inputs: set[Binding] = set()
         for path, node in program.walk(ast.Call):
-            if not self.transformed((*path, "func")):
-                continue
-            for argument in (*node.args, *(word.value for word in node.keywords)):
-                for below in ast.walk(argument):
-                    binding = program.scopes.binding(program.paths.get(id(below), ()))
-                    if binding is not None:
-                        inputs.add(binding)
+            if self.transformed((*path, "func")):
+                for argument in (*node.args, *(word.value for word in node.keywords)):
+                    inputs |= self._bindings(argument)
+        fresh = inputs
+        while fresh:
+            fresh = set().union(*map(self._sources, fresh)) - inputs
+            inputs |= fresh
         for binding, places in program.scopes.definitions.items():
             if binding not in inputs and all(isinstance(program.node(p), ast.Name) for p in places):
                 self._names[binding] = True
+
+    def _bindings(self, node: ast.AST) -> set[Binding]:
+        """What the names in ``node`` are bound to."""
+        found = (self._program.scopes.binding(self._program.paths.get(id(below), ())) for below in ast.walk(node))
+        return {binding for binding in found if binding is not None}
+
+    def _sources(self, binding: Binding) -> set[Binding]:
+        """What the values that a variable is given are made of, the variables of comprehensions among them."""
+        program = self._program
+        found: set[Binding] = set()
+        for definition in program.scopes.definitions.get(binding, []):
+            if isinstance(program.node(definition), ast.Name):
+                _, statement = program.statement_of(definition)
+                value = getattr(statement, "value", getattr(statement, "iter", None))
+                if isinstance(value, ast.expr) and not self.transformed(program.paths[id(value)]):
+                    found |= self._bindings(value)
+        return found
 
     def _is_special(self, full: str | None) -> bool:
         if full is None:

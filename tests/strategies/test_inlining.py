@@ -114,6 +114,13 @@ def test_a_generator_becomes_its_loop() -> None:
 def test_partials() -> None:
     assert candidates(apply_partial, "partial(f, 1, b=2)(3)") == [normal("f(1, 3, b=2)")]
     assert candidates(apply_partial, "g(functools.partial(f, 1))") == [normal("g(f)")]
+    assert candidates(apply_partial, "g(partial(lambda a, b, c=0: a * b + c, 2))") == [
+        normal("g(lambda b, c=0: 2 * b + c)")
+    ]
+    assert candidates(apply_partial, "g(partial(lambda a, b=1, *, k=2: a * b * k, b=x, k=3))") == [
+        normal("g(lambda a: a * x * 3)")
+    ]
+    assert candidates(apply_partial, "g(partial(lambda a, b: a * a * b, h()))") == [normal("g(lambda a, b: a * a * b)")]
 
 
 _NAMES = st.sampled_from(["a", "b", "x", "y"])

@@ -39,3 +39,17 @@ def test_a_reference_stays_code_and_inputs_do_not() -> None:
     live.keep_reference()
     assert live.transformed(assigned(program, "reference"))
     assert not live.transformed(assigned(program, "w"))
+
+
+def test_what_an_input_is_made_of_is_no_reference() -> None:
+    program = Program.parse(
+        "import torch\n"
+        "size = load()\n"
+        "rows = [torch.tensor(p) for p in points(size)]\n"
+        "x = torch.stack(rows)\n"
+        "want = x.sum(0)\n"
+        "torch.testing.assert_close(torch.vmap(f)(x), want)\n"
+    )
+    live = Provenance(program)
+    live.keep_reference()
+    assert {name for name in ("size", "rows", "x", "want") if live.transformed(assigned(program, name))} == {"want"}
