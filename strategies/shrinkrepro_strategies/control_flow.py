@@ -300,6 +300,33 @@ def return_for_yield(program: Program, facts: Facts) -> Iterator[Edit]:
             yield join(*changes)
 
 
+@strategy("conditional-for-branches", tier=Tier.MEDIUM)
+def conditional_for_branches(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put one conditional expression for an ``if`` whose branches set the same name or return.
+
+    Examples: ``if c: y = a`` with ``else: y = b`` -> ``y = a if c else b``, and ``if c: return a`` before
+    ``return b`` -> ``return a if c else b``.
+    """
+    for path, node in program.walk(ast.If):
+        block = getattr(program.parent(path)[1], str(path[-2]))
+        other = node.orelse or block[int(path[-1]) + 1 :][:1]
+        if len(node.body) != 1 or len(other) != 1:
+            continue
+        one, two = node.body[0], other[0]
+        if not isinstance(one, ast.Return | ast.Assign) or not isinstance(two, ast.Return | ast.Assign):
+            continue
+        if one.value is None or two.value is None:
+            continue
+        value = ast.IfExp(node.test, one.value, two.value)
+        if isinstance(one, ast.Return) and isinstance(two, ast.Return):
+            whole = replace(path, f"return {source_of(value)}")
+            yield whole if node.orelse else join(whole, delete((*path[:-1], int(path[-1]) + 1)))
+        elif node.orelse and isinstance(one, ast.Assign) and isinstance(two, ast.Assign):
+            targets = [" = ".join(map(source_of, statement.targets)) for statement in (one, two)]
+            if targets[0] == targets[1]:
+                yield replace(path, f"{targets[0]} = {source_of(value)}")
+
+
 @strategy("drop-early-exit", tier=Tier.MEDIUM)
 def drop_early_exit(program: Program, facts: Facts) -> Iterator[Edit]:
     """Delete an ``if`` that only returns, raises, breaks or continues."""
@@ -321,5 +348,6 @@ STRATEGIES = (
     choose_branch,
     unroll_comprehensions,
     return_for_yield,
+    conditional_for_branches,
     drop_early_exit,
 )

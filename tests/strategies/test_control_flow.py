@@ -139,3 +139,18 @@ def test_clauses_go_alone() -> None:
         normal("try:\n    a\nfinally:\n    c"),
         normal("try:\n    a\nexcept E:\n    b\nfinally:\n    c"),
     ]
+
+
+def test_two_branches_become_one_conditional_expression() -> None:
+    source = "if c:\n    y = a\nelse:\n    y = b\nif c:\n    y = a\nelse:\n    z = b\nif c:\n    y = a\ny = b"
+    assert candidates(control_flow.conditional_for_branches, source) == [
+        normal(source.replace("if c:\n    y = a\nelse:\n    y = b", "y = a if c else b"))
+    ]
+    source = "def f(x):\n    if x.any():\n        return a\n    return b"
+    assert candidates(control_flow.conditional_for_branches, source) == [
+        normal("def f(x):\n    return a if x.any() else b")
+    ]
+    source = "def f(x):\n    if x.any():\n        return a\n    else:\n        return b\n    c"
+    assert candidates(control_flow.conditional_for_branches, source) == [
+        normal("def f(x):\n    return a if x.any() else b\n    c")
+    ]
