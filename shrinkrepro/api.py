@@ -114,12 +114,15 @@ def reduce(
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
     anyway: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
     progress: Progress | None = None,
 ) -> Reduction:
     """Reduce a failing script to the smallest program that fails the same way.
 
     ``source_or_path`` is a path, or the source itself: a ``str`` with a line break in it is source. In its place
-    ``module`` names a module to be run as with ``python -m``. Nothing is written; ``Reduction.source`` is the text.
+    ``module`` names a module to be run as with ``python -m``. ``Reduction.source`` is the text; without ``out`` nothing
+    is written.
 
     Args:
         source_or_path: the script.
@@ -143,6 +146,9 @@ def reduce(
         isolation: ``fork`` or ``spawn``; by default fork where it serves.
         preload: a Python file that is run before the script in every run.
         anyway: reduce also a failure that comes before anything of torch's.
+        out: a file for the result. While the run goes on, the best program so far is beside it as ``NAME.partial.py``;
+            a run that was killed is taken up where it was. ``Reduction.unwritten`` says why there is no such file.
+        fresh: begin anew, whatever an earlier run has left.
         progress: told what happens.
 
     Raises:
@@ -173,6 +179,8 @@ def reduce(
         isolation=isolation,
         preload=_path(preload),
         anyway=anyway,
+        output=_path(out),
+        fresh=fresh,
     )
     if under is not None:
         return _function.reduce(request, under, progress or Silent())

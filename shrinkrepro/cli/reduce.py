@@ -76,13 +76,17 @@ def reduce(
     json: options.Json = None,
     quiet: options.QuietFlag = False,
     no_color: options.NoColor = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew, whatever a run of this command that was killed has left.")
+    ] = False,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Reduce even a failure that comes before anything of torch's.")
     ] = False,
 ) -> int:
     """Reduce a failing script to the smallest program that still fails the same way.
 
-    The script is never written to. Ctrl-C ends the run with the best program so far.
+    The script is never written to. Ctrl-C ends the run with the best program so far. A run that was killed is taken up
+    again by the same command; its best program so far is in OUT's place with .partial in the name.
     """
     from shrinkrepro import api
     from shrinkrepro.report.files import as_json, claim_output, default_output, write_whole
@@ -154,15 +158,18 @@ def reduce(
             isolation=isolation,
             preload=preload,
             anyway=anyway,
+            out=output,
+            fresh=fresh,
             progress=progress,
         )
-    if not quiet:
-        print_summary(console(no_color), reduction, output)
-    if case is None or out is not None:
-        write_whole(output, reduction.source)
+    if not quiet or reduction.unwritten:
+        print_summary(console(no_color), reduction, None if reduction.unwritten else output)
+    if reduction.unwritten:
+        raise UsageError(reduction.unwritten, "the result is printed above; or name another file with -o")
     if case is not None:
         file = case_file(case, output.stem) if out is not None else output
-        write_whole(file, reduction.source)  # whatever comes of the table, the result is there
+        if file != output:
+            write_whole(file, reduction.source)  # whatever comes of the table, the result is there
         asked = AddRequest(file, title, origin, python=python, match=match, preload=preload, jobs=jobs)
         with _progress(None, seconds, True, no_color) as silent:
             write_whole(file, of_reduction(asked, reduction, name, silent).text)

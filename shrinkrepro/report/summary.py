@@ -69,7 +69,8 @@ def rows(reduction: Reduction, written: Path | None) -> list[tuple[str, str]]:
         (
             "cost",
             f"{counts.run} queries in {reduction.seconds:.1f} s"
-            f" ({counts.cached} more answered by the cache, {counts.filtered} refused unseen)",
+            f" ({counts.cached} more answered by the cache, {counts.filtered} refused unseen"
+            + (f", {counts.resumed} made by an earlier run)" if counts.resumed else ")"),
         ),
     ]
     found += [("finding", finding) for finding in reduction.findings]

@@ -287,8 +287,13 @@ class SessionJudge:
     def _run(self, jobs: Sequence[Job]) -> list[Execution]:
         if not jobs:
             return []
-        self.counts = replace(self.counts, run=self.counts.run + len(jobs))
-        return self.pool.run(jobs)
+        before = self.pool.recalled
+        executions = self.pool.run(jobs)
+        resumed = self.pool.recalled - before
+        self.counts = replace(
+            self.counts, run=self.counts.run + len(jobs) - resumed, resumed=self.counts.resumed + resumed
+        )
+        return executions
 
     def _limit(self, seconds: float | None = None) -> float:
         if self._timeout is not None:

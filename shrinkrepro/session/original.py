@@ -6,6 +6,7 @@ interpreter, the same failure in two warm servers, and whether the one-file form
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +16,21 @@ from shrinkrepro.core.bundle import BundleError, bundle
 from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.local_modules import imported_names
 from shrinkrepro.core.seeding import seeded
-from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, TooFlakyError, UsageError
+from shrinkrepro.errors import (
+    FailsEarlyError,
+    NotFailingError,
+    ShrinkReproError,
+    TargetError,
+    TooFlakyError,
+    UsageError,
+)
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.faces import Faces, faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
-from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised
+from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised, from_wire, to_wire
 from shrinkrepro.session.differing import compared, settled
+from shrinkrepro.session.journal import Journal, journal_path
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.locate import LocalModules, locate
@@ -53,6 +62,7 @@ class Original:
     fresh: Execution
     oracle: Oracle
     pinned: bool = False  # seeds were added to its text, without which it passes at times
+    journal: Journal | None = None  # of this run and those of the same command that were killed
 
 
 def read_script(request: Request) -> Script:
@@ -110,6 +120,32 @@ def run_original(request: Request, progress: Progress) -> Original:
     if request.device is not None:
         script, local = _moved(script, local, request.device)
     target = replace(target, modules=libraries(script, local))
+    journal = _journal(request, script, local, progress)
+    try:
+        return _run_original(request, progress, script, local, target, journal)
+    except ShrinkReproError:
+        if journal is not None:
+            journal.remove()
+        raise
+
+
+def _journal(request: Request, script: Script, local: LocalModules, progress: Progress) -> Journal | None:
+    if request.output is None:
+        return None
+    journal = Journal(journal_path(request, script.path, script.text, local.sources), progress.note)
+    if request.fresh:
+        journal.clear()
+    return journal
+
+
+def _run_original(
+    request: Request,
+    progress: Progress,
+    script: Script,
+    local: LocalModules,
+    target: Target,
+    journal: Journal | None,
+) -> Original:
     own = script.text
     made = compared(own, request.differs) if request.differs is not None else None
     script = replace(script, text=made.text) if made is not None else script
@@ -123,7 +159,7 @@ def run_original(request: Request, progress: Progress) -> Original:
     oracle = Oracle.of(fresh, request.match, request.exclude)
     pinned = False
     if oracle is None and fresh.status == OK:
-        found = _seeded(request, script, target, fresh)
+        found = _seeded(request, script, target, fresh, journal)
         if found is not None:
             script, pinned = found, True
             fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
@@ -135,7 +171,7 @@ def run_original(request: Request, progress: Progress) -> Original:
         raise no_torch(target.python, fresh.chain[-1].message)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
-    return Original(script, local, target, fresh, oracle, pinned)
+    return Original(script, local, target, fresh, oracle, pinned, journal)
 
 
 def _lacks_torch(raised: Raised) -> bool:
@@ -177,14 +213,16 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
     )
 
 
-def _seeded(request: Request, script: Script, target: Target, fresh: Execution) -> Script | None:
+def _seeded(
+    request: Request, script: Script, target: Target, fresh: Execution, journal: Journal | None
+) -> Script | None:
     """A script that passed once may fail with other random numbers: it with seeds that make it fail, or None.
 
     Raises:
         TooFlakyError: it fails at times, whatever its seeds are.
     """
     limit = request.timeout or max(30.0, 5 * fresh.seconds)
-    with Pool(target, request.jobs or default_jobs()) as pool:
+    with Pool(target, request.jobs or default_jobs(), memory=journal) as pool:
         runs = pool.run([Job(script.text, RUN, limit, alone=True, seed=seed) for seed in range(1, MORE_RUNS + 1)])
         failed = sum(Oracle.of(run, request.match, request.exclude) is not None for run in runs)
         text = _pinned_text(script.text, pool, None, limit) if failed else None
@@ -227,8 +265,9 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
     jobs = request.jobs or default_jobs()
     findings: list[str] = []
     if request.isolation != "spawn":
-        pool = Pool(original.target, jobs)
+        pool = Pool(original.target, jobs, memory=original.journal)
         try:
+            original = _as_before(original, pool, progress)
             runs = _run_warm(original, pool, limit)
         except BaseException:
             pool.close()
@@ -252,14 +291,43 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
             raise TargetError("the original fails otherwise in a warm server", "leave out --isolation fork")
         findings.append("the failure differs in a warm server, so every query has an interpreter of its own (slower)")
         progress.note(findings[-1])
-    spawned = SpawnPool(original.target, jobs)
+    spawned = SpawnPool(original.target, jobs, memory=original.journal)
     try:
         spawned.start()
+        if request.isolation == "spawn":
+            original = _as_before(original, spawned, progress)
         _settle(original, spawned, limit)
     except BaseException:
         spawned.close()
         raise
     return Ready(original, spawned, original.oracle, findings)
+
+
+def _as_before(original: Original, pool: Pool, progress: Progress) -> Original:
+    """The original as an earlier run of the same command saw it, if its journal still holds; else the journal is empty.
+
+    The search rests on the original's first run, which is never the same twice to the letter.
+    """
+    journal = original.journal
+    if journal is None:
+        return original
+    question = json.dumps(["original", pool.info.fingerprint, original.script.text])
+    ticket, known = journal.recall(question)
+    if known is not None:
+        fresh = from_wire(known)
+        oracle = Oracle.of(fresh, original.oracle.match, original.oracle.exclude)
+        if oracle is not None and oracle.judge(original.fresh, original.script.text).interesting:
+            verdicts, steps = journal.found
+            progress.note(f"resumed: {verdicts} verdicts, {steps} steps")
+            return replace(original, fresh=fresh, oracle=oracle)
+    if journal.found[0]:
+        progress.note(
+            "the script fails otherwise than when its journal was begun, or its torch is another: starting anew"
+        )
+        journal.clear()
+        ticket, _ = journal.recall(question)
+    journal.keep(ticket, to_wire(original.fresh))
+    return original
 
 
 def _telling(original: Original, runs: Sequence[Execution]) -> Oracle:

@@ -35,6 +35,8 @@ class Request:
     differs: tuple[str, str] | None = None  # expressions to compare in a last line, of a script that does not fail
     controls: tuple[str, ...] = ()  # names (primal, reference, ...); "none"; none given: chosen from the original
     anyway: bool = False  # reduce even a failure that comes before torch
+    output: Path | None = None  # where the result goes; then the best so far is beside it, and a journal is kept
+    fresh: bool = False  # begin anew, whatever an earlier run's journal has
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Counts:
     run: int = 0
     cached: int = 0
     filtered: int = 0
+    resumed: int = 0  # answered by the journal of an earlier run
     by_outcome: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -74,6 +77,7 @@ class Reduction:
     also_found: tuple[AlsoFound, ...] = ()
     findings: tuple[str, ...] = ()  # one line each, for the user
     faults: tuple[str, ...] = ()  # strategies of ours that raised: "name: error"
+    unwritten: str = ""  # why ``source`` is not in the file that was asked for
 
 
 class Progress(Protocol):

@@ -6,26 +6,30 @@ interpreter, the last accepted program that can be is returned, and ``confirmed`
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
 from shrinkrepro.core.seeding import seeded
-from shrinkrepro.errors import TargetError
+from shrinkrepro.errors import ShrinkReproError, TargetError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH
-from shrinkrepro.protocol import OK, RUN, Execution, Job
+from shrinkrepro.protocol import OK, RUN, Execution, Job, from_wire, to_wire
 from shrinkrepro.report.layout import layout
+from shrinkrepro.session.best import Best
 from shrinkrepro.session.controls import Controls
+from shrinkrepro.session.journal import Journal
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
 from shrinkrepro.session.original import Original, flaky, one_file, open_pool, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
@@ -49,6 +53,16 @@ class _State:
     faults: list[str] = field(default_factory=list)
     others: list[Target] = field(default_factory=list)  # where the result must pass: interpreters given as controls
     alone: Target | None = None  # where the result is confirmed: with no local modules when they were folded in
+    journal: Journal | None = None
+    best: Best | None = None
+
+    def accept(self, strategy: str, source: str) -> None:
+        """Take a step, on the disk too."""
+        self.steps.append((strategy, source))
+        if self.journal is not None:
+            self.journal.step(strategy, source)
+        if self.best is not None:
+            self.best.step(source)
 
 
 def run(request: Request, progress: Progress) -> Reduction:
@@ -57,13 +71,41 @@ def run(request: Request, progress: Progress) -> Reduction:
     Raises:
         ShrinkReproError: there is nothing to reduce, or it cannot be run.
     """
+    best = Best(request.output, progress.note) if request.output is not None else None
+    first = run_original(request, progress)
+    state = _State(journal=first.journal, best=best)
+    try:
+        reduction = _run(request, progress, first, state)
+        if best is not None:
+            reduction = replace(reduction, unwritten=best.end(reduction.source))
+        if state.journal is not None and reduction.ended == "minimal" and not reduction.unwritten:
+            state.journal.remove()
+    except (OSError, ShrinkReproError) as error:
+        if best is None or not state.steps:
+            if state.journal is not None:
+                state.journal.remove()  # there was nothing to reduce, and a next try begins with fresh eyes
+            raise
+        raise _stopped(error, best) from error
+    finally:
+        if state.journal is not None:
+            state.journal.close()
+    return reduction
+
+
+def _stopped(error: OSError | ShrinkReproError, best: Best) -> TargetError:
+    """The error for a run that cannot go on, with what it has so far."""
+    what = error.message if isinstance(error, ShrinkReproError) else f"{error.strerror}: {error.filename or 'a file'}"
+    kept = f"the best so far is {best.partial}; " if best.partial.exists() else ""
+    return TargetError(f"the run cannot go on: {what}", f"{kept}the same command goes on from there")
+
+
+def _run(request: Request, progress: Progress, first: Original, state: _State) -> Reduction:
     started = time.monotonic()
     deadline = started + (request.budget or DEFAULT_BUDGET)
-    first = run_original(request, progress)
     progress.phase("running it in warm servers")
     ready = open_pool(first, request, progress)
     original, pool, oracle = ready.original, ready.pool, ready.oracle
-    state = _State(findings=ready.findings)
+    state.findings = ready.findings
     with pool, ExitStack() as others:
         judge = SessionJudge(
             pool,
@@ -72,11 +114,11 @@ def run(request: Request, progress: Progress) -> Reduction:
             deadline=deadline,
             timeout=request.timeout,
             keep=request.keep,
-            controls=_controls(request, original.target, others),
+            controls=_controls(request, original, others),
         )
         program = _start(original, judge, state, progress)
         if _is_crash(oracle):
-            judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original)
+            judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original, pool)
         progress.phase("reducing")
         _reduce(program, judge, state, progress)
         progress.phase("confirming")
@@ -142,22 +184,37 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         versions = f"fails with torch {judge.pool.info.torch}, passes with torch {other.info.torch}"
         state.findings.append(f"{versions} ({control.python})")
         state.others.append(replace(state.alone, python=other.target.python))
-    state.steps.append(("normal form", program.source))
+    state.accept("normal form", program.source)
     return program
 
 
-def _controls(request: Request, target: Target, others: ExitStack) -> Controls:
+def _controls(request: Request, original: Original, others: ExitStack) -> Controls:
     """The controls that the user asked for; workers of other interpreters are closed by ``others``."""
     named = controls.named(request.controls)
     pythons = {control.python for _, meant in named or () for control in meant if control.python is not None}
-    pools = {python: others.enter_context(Pool(replace(target, python=python))) for python in sorted(pythons)}
+    pools = {
+        python: others.enter_context(Pool(replace(original.target, python=python), memory=original.journal))
+        for python in sorted(pythons)
+    }
     return Controls(named, pools)
 
 
-def _fresh_check(target: Target, oracle: Oracle | Faces, request: Request, original: Original) -> Callable[[str], bool]:
+def _fresh_check(
+    target: Target, oracle: Oracle | Faces, request: Request, original: Original, pool: Pool
+) -> Callable[[str], bool]:
     """What a crash needs: a server's memory is not laid out like that of an interpreter of its own."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
-    return lambda source: oracle.judge(run_fresh(target, source, limit), source).interesting
+
+    def shows(source: str) -> bool:
+        def make() -> dict[str, Any]:
+            return to_wire(run_fresh(target, source, limit))
+
+        journal = original.journal
+        question = json.dumps(["fresh", pool.info.fingerprint, source])
+        run = from_wire(journal.remember(question, make)) if journal is not None else run_fresh(target, source, limit)
+        return oracle.judge(run, source).interesting
+
+    return shows
 
 
 def _described(oracle: Oracle | Faces) -> str:
@@ -194,7 +251,7 @@ def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progre
     try:
         engine = Engine(load_strategies(), judge)
         for step in engine.run(first):
-            state.steps.append((step.strategy, step.program.source))
+            state.accept(step.strategy, step.program.source)
             progress.step(step.strategy, step.program.source, step.program.tokens)
             judge.adopt(step.program)
     except BudgetSpent:
