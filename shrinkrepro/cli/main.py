@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from shrinkrepro.cli import add, check, explain, grids, reduce, replay, strategies
+from shrinkrepro.cli import add, check, explain, grids, reduce, replay, report, strategies
 from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, ShrinkReproError
 
 _USAGE_ERROR = typer.BadParameter.__mro__[2]  # typer's own base of everything that is wrong with a command line
@@ -49,6 +49,7 @@ def _root(
 app.command("reduce", short_help="Reduce a failing script.")(reduce.reduce)
 app.command("check", short_help="Say what fails in a script, where, how reliably.")(check.check)
 app.command("explain", short_help="Run the neighbours of a failing program.")(explain.explain)
+app.command("report", short_help="Write the bug report of a failing program.")(report.report)
 app.command("add", short_help="Make a case of a program that fails.")(add.add)
 app.command("replay", short_help="Run cases again: fails, fixed, changed?")(replay.replay)
 app.command("matrix", short_help="The status of cases over torches and devices.")(grids.matrix)

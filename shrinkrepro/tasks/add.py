@@ -120,7 +120,7 @@ def make_case(request: AddRequest, text: str, before: Case | None, progress: Pro
         faces=tuple(table_of(one) for one in others),
         difference=_rounded(table_of(difference)) if difference is not None else {},
         failure=words,
-        title=request.title or (before.title if before is not None else "") or _title(words),
+        title=request.title or (before.title if before is not None else "") or default_title(words),
         expected=before.expected if before is not None else FAILS,
         on=before.on if before is not None else (),
         match=asked.match,
@@ -190,7 +190,7 @@ def _rounded(table: dict[str, Any]) -> dict[str, Any]:
     return {name: float(f"{value:.3g}") if isinstance(value, float) else value for name, value in table.items()}
 
 
-def _title(words: str) -> str:
+def default_title(words: str) -> str:
     """The failure up to where it was raised, short."""
     text = words.partition(", raised ")[0].partition(", under ")[0]
     return text if len(text) <= _TITLE_CHARACTERS else text[: _TITLE_CHARACTERS - 1].rsplit(" ", 1)[0] + "…"

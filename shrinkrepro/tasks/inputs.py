@@ -158,10 +158,15 @@ def _check_numbers(request: Request) -> None:
 
 
 def _find_python(python: str | None) -> str | None:
-    return None if python is None else _found_python(python, "--python ")
+    return None if python is None else found_python(python, "--python ")
 
 
-def _found_python(python: str, option: str) -> str:
+def found_python(python: str, option: str) -> str:
+    """The path of the interpreter ``python``, which ``option`` names.
+
+    Raises:
+        UsageError: there is none.
+    """
     found = shutil.which(python)
     if found is None:
         raise UsageError(f"{option}{python} is not an interpreter that can be run", "give the path of a python")
@@ -173,6 +178,6 @@ def _checked_controls(names: tuple[str, ...]) -> tuple[str, ...]:
     controls.named(names)
     start = controls.PYTHON
     return tuple(
-        start + _found_python(name[len(start) :], f"--control {start}") if name.startswith(start) else name
+        start + found_python(name[len(start) :], f"--control {start}") if name.startswith(start) else name
         for name in names
     )
