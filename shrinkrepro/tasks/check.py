@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shrinkrepro.oracles import controls
+from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import signature_of
 from shrinkrepro.protocol import OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session import Progress, Request
+from shrinkrepro.session.judge import SessionJudge
 from shrinkrepro.session.original import Original, run_original
 from shrinkrepro.tasks.failing_call import place_of, seconds_before
 from shrinkrepro.tasks.inputs import checked
@@ -66,6 +69,7 @@ def check(request: Request, progress: Progress) -> CheckResult:
     job = Job(text, RUN, request.timeout or max(30.0, 5 * original.fresh.seconds), alone=True)
     before: float | None = None
     isolation = "spawn"
+    held: tuple[str, ...] = ()
     if request.isolation != "spawn":
         for number in (1, 2):
             progress.phase(f"running it in server {number}")
@@ -74,6 +78,8 @@ def check(request: Request, progress: Progress) -> CheckResult:
                 if number == 2 and all(run.same for run in runs):
                     isolation = "fork"
                     before = seconds_before(original, oracle, pool, job.timeout)
+                    progress.phase("asking which controls it passes")
+                    held = _held(pool, oracle, text, progress, runs[-1].seconds)
     if isolation == "spawn":
         progress.phase("running it with an interpreter for each run")
         with SpawnPool(original.target) as pool:
@@ -89,7 +95,7 @@ def check(request: Request, progress: Progress) -> CheckResult:
         before=before,
         isolation=isolation,
         reducible=reducible,
-        plan=_plan(original, request, isolation, reducible),
+        plan=_plan(original, request, isolation, reducible, held),
     )
 
 
@@ -103,11 +109,24 @@ def _run(place: str, execution: Execution, oracle: Oracle, source: str) -> Run:
     return Run(place, outcome, oracle.judge(execution, source).interesting, execution.seconds)
 
 
-def _plan(original: Original, request: Request, isolation: str, reducible: bool) -> tuple[str, ...]:
+def _held(pool: Pool, oracle: Oracle | Faces, text: str, progress: Progress, seconds: float) -> tuple[str, ...]:
+    """What ``reduce`` would hold every candidate to, in words."""
+    judge = SessionJudge(pool, oracle, progress)
+    judge.calibrate(seconds)
+    judge.settle_controls(text)
+    if judge.controls.chosen == ():
+        return (f"note that {controls.fails_all(oracle.signature.kind)}",)
+    return tuple(f"keep what, like the script, {controls.passes(control)}" for control in judge.controls.chosen or ())
+
+
+def _plan(
+    original: Original, request: Request, isolation: str, reducible: bool, held: tuple[str, ...]
+) -> tuple[str, ...]:
     if not reducible:
         return ("refuse: the failure does not come every time; make it, for instance with torch.manual_seed(...)",)
     plan = [f"reduce it to the smallest program with the same {request.match}"]
     if original.local.sources:
         plan.append(f"fold the local modules into it: {', '.join(original.local.sources)}")
+    plan.extend(held)
     how = {"fork": "fork each query from a warm server", "spawn": "start an interpreter for each query (slower)"}
     return (*plan, how[isolation])

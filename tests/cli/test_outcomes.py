@@ -195,6 +195,7 @@ def test_check_says_what_fails_where_and_how_often(project: Path) -> None:
     assert done.code == 0, done.err
     for word in ("RuntimeError: vmap: ", "main.py:12", "5 of 5", "deterministic", "before the failing call", "scaling"):
         assert word in done.out
+    assert "keep what, like the script, passes when every transform is replaced by the plain function" in done.out
     assert folder_hash(project) == before
 
 
