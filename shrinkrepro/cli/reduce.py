@@ -135,6 +135,8 @@ def reduce(
         claim_output(output, force=force, never=path)
         if json is not None:
             claim_output(json, force=True, never=path, option="--json")
+        if report is not None:
+            claim_output(report, force=True, never=path, option="--report")
     seconds = parse_duration(budget, "--budget") if budget is not None else DEFAULT_BUDGET
 
     with _progress(path, seconds, quiet, no_color) as progress:
@@ -166,6 +168,7 @@ def reduce(
         print_summary(console(no_color), reduction, None if reduction.unwritten else output)
     if reduction.unwritten:
         raise UsageError(reduction.unwritten, "the result is printed above; or name another file with -o")
+    file = output
     if case is not None:
         file = case_file(case, output.stem) if out is not None else output
         if file != output:
@@ -175,7 +178,33 @@ def reduce(
             write_whole(file, of_reduction(asked, reduction, name, silent).text)
     if json is not None:
         write_whole(json, as_json(reduction))
+    if report is not None:
+        with _progress(None, seconds, True, no_color) as silent:
+            write_whole(report, _report(file, report, reduction, title, origin, python, preload, silent))
     return exit_code(reduction)
+
+
+def _report(
+    program: Path,
+    file: Path,
+    reduction: Reduction,
+    title: str,
+    origin: str,
+    python: str | None,
+    preload: Path | None,
+    progress: Display | Lines | Quiet,
+) -> str:
+    """The text of the report of what was written to ``program``, in the format that the name of ``file`` asks for."""
+    import dataclasses
+
+    from shrinkrepro.cli.report import form_of
+    from shrinkrepro.tasks.report import ReportRequest, of_record, report
+
+    steps, sizes = of_record(dataclasses.asdict(reduction))
+    asked = ReportRequest(
+        path=program, python=python, preload=preload, title=title, origin=origin, steps=steps, reduction=sizes
+    )
+    return report(asked, form_of(file), progress)[1]
 
 
 def exit_code(reduction: Reduction) -> int:

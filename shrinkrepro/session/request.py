@@ -74,6 +74,7 @@ class Reduction:
     seconds: float
     ended: str  # "minimal" (no single edit is still interesting), "budget", "interrupted"
     steps: tuple[tuple[str, str], ...] = ()  # (strategy, source) of every accepted step
+    marks: tuple[tuple[int, float], ...] = ()  # queries and seconds up to each of them
     also_found: tuple[AlsoFound, ...] = ()
     findings: tuple[str, ...] = ()  # one line each, for the user
     faults: tuple[str, ...] = ()  # strategies of ours that raised: "name: error"

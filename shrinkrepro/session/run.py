@@ -48,6 +48,8 @@ class _State:
     """What has been accepted so far."""
 
     steps: list[tuple[str, str]] = field(default_factory=list)
+    marks: list[tuple[int, float]] = field(default_factory=list)  # queries and seconds up to each step
+    started: float = field(default_factory=time.monotonic)
     ended: str = "minimal"
     findings: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -56,9 +58,10 @@ class _State:
     journal: Journal | None = None
     best: Best | None = None
 
-    def accept(self, strategy: str, source: str) -> None:
-        """Take a step, on the disk too."""
+    def accept(self, strategy: str, source: str, queries: int) -> None:
+        """Take a step, on the disk too; ``queries`` are those made so far."""
         self.steps.append((strategy, source))
+        self.marks.append((queries, round(time.monotonic() - self.started, 3)))
         if self.journal is not None:
             self.journal.step(strategy, source)
         if self.best is not None:
@@ -100,7 +103,7 @@ def _stopped(error: OSError | ShrinkReproError, best: Best) -> TargetError:
 
 
 def _run(request: Request, progress: Progress, first: Original, state: _State) -> Reduction:
-    started = time.monotonic()
+    started = state.started = time.monotonic()
     deadline = started + (request.budget or DEFAULT_BUDGET)
     progress.phase("running it in warm servers")
     ready = open_pool(first, request, progress)
@@ -141,6 +144,7 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
         seconds=time.monotonic() - started,
         ended="minimal" if state.ended == "unconfirmed" else state.ended,
         steps=tuple(state.steps),
+        marks=tuple(state.marks),
         also_found=judge.also_found(),
         findings=tuple(state.findings),
         faults=tuple(state.faults),
@@ -184,7 +188,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         versions = f"fails with torch {judge.pool.info.torch}, passes with torch {other.info.torch}"
         state.findings.append(f"{versions} ({control.python})")
         state.others.append(replace(state.alone, python=other.target.python))
-    state.accept("normal form", program.source)
+    state.accept("normal form", program.source, judge.counts.run)
     return program
 
 
@@ -251,7 +255,7 @@ def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progre
     try:
         engine = Engine(load_strategies(), judge)
         for step in engine.run(first):
-            state.accept(step.strategy, step.program.source)
+            state.accept(step.strategy, step.program.source, judge.counts.run)
             progress.step(step.strategy, step.program.source, step.program.tokens)
             judge.adopt(step.program)
     except BudgetSpent:
