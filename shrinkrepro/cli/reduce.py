@@ -74,6 +74,10 @@ def reduce(
     isolation: options.Isolation = None,
     preload: options.Preload = None,
     json: options.Json = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write a bug report too: FILE.md, FILE.html or FILE.json."),
+    ] = None,
     quiet: options.QuietFlag = False,
     no_color: options.NoColor = False,
     fresh: Annotated[
