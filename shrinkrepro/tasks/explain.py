@@ -31,7 +31,6 @@ OTHERWISE = "fails otherwise"
 UNSETTLED = "not settled"  # timed out, or its worker was lost
 
 FRESH_RUNS = 5  # of the program, that all of it may take
-LEAST = 10.0  # seconds, whatever a fresh run takes
 _SPARE = 1.7  # fresh runs, for the one at the end and what surrounds it
 _RUN_SECONDS = 10.0  # of one neighbour; one that compiles gets what is left
 _CONFIRMED = 2  # passing neighbours that are run fresh until one holds
@@ -120,7 +119,7 @@ def explain(
 def explained(of: Subject, progress: Progress, jobs: int | None = None) -> ExplainResult:
     """The neighbourhood of ``of``, which was just run fresh."""
     started = time.monotonic() - of.fresh.seconds
-    asked = _Asked(started + max(LEAST, FRESH_RUNS * of.fresh.seconds))
+    asked = _Asked(started + FRESH_RUNS * of.fresh.seconds)
     progress.phase("starting warm servers for its neighbours")
     kind = of.oracle.signature.kind
     findings: list[str] = []
