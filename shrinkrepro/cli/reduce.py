@@ -217,7 +217,8 @@ def exit_code(reduction: Reduction) -> int:
         return INTERRUPTED
     if reduction.faults:
         return OUR_FAULT
-    return 0 if reduction.confirmed == reduction.confirmations else UNCONFIRMED
+    enough = 1 if reduction.rate is not None else reduction.confirmations
+    return 0 if reduction.confirmed >= enough else UNCONFIRMED
 
 
 def _progress(script: Path | None, budget: float, quiet: bool, no_color: bool) -> Display | Lines | Quiet:

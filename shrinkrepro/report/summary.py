@@ -61,10 +61,13 @@ def print_program(console: Console, source: str) -> None:
 def rows(reduction: Reduction, written: Path | None) -> list[tuple[str, str]]:
     """The summary's lines, as label and value."""
     counts = reduction.counts
+    confirmed = f"{reduction.confirmed} of {reduction.confirmations} fresh runs failed the same"
+    if reduction.rate is not None and reduction.rate_before is not None:
+        confirmed += f"; in warm ones {reduction.rate.describe()}, the original {reduction.rate_before.describe()}"
     found = [
         ("failure", reduction.signature),
         ("size", f"{reduction.tokens_before} -> {reduction.tokens_after} tokens"),
-        ("confirmed", f"{reduction.confirmed} of {reduction.confirmations} fresh runs failed the same"),
+        ("confirmed", confirmed),
         ("ended", _ENDED.get(reduction.ended, reduction.ended)),
         (
             "cost",

@@ -23,10 +23,12 @@ from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
 from shrinkrepro.oracles.controls import observing
 from shrinkrepro.oracles.faces import Faces
+from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH, program_line
 from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, Execution, Job
 from shrinkrepro.session.controls import FIRST_SECONDS, Controls, held
+from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
 from shrinkrepro.workers.pool import Pool
 
@@ -59,6 +61,7 @@ class SessionJudge:
         self.oracle = oracle
         self.controls = controls or Controls()
         self.seeds: tuple[int | None, ...] = (None,)  # with each of which a program must fail; None: the target's
+        self.flake: Flake | None = None  # of a failure that comes only sometimes: judged by repeated runs
         self.fresh: Callable[[str], bool] | None = None  # asked before a program is adopted, where servers may mislead
         self.counts = Counts()
         self._also: dict[str, AlsoFound] = {}
@@ -73,6 +76,7 @@ class SessionJudge:
         self._alone: dict[bytes, bool] = {}  # judged in a process of their own: did they draw random numbers
         self._confirmed: set[bytes] = set()  # judged with their control
         self._passed: set[bytes] = set()  # passed their controls
+        self._rates: dict[bytes, Rate] = {}  # of flaky programs that were confirmed
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
         self._warm = pool.info.modules
@@ -131,6 +135,14 @@ class SessionJudge:
 
     def _observed(self, program: Program, mode: str) -> dict[str, Any] | None:
         """The facts of one observed run, if observation did not change how it ends."""
+        if self.flake is not None:
+            found = self.flake.failing(
+                program.source,
+                mode,
+                lambda run: self._same(run, program.source) if mode == OBSERVE else run.status == OK,
+                self._limit() * 3 + 2,
+            )
+            return found.facts if found is not None else None
         [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
         if execution.status == LOST:
             return None
@@ -149,7 +161,9 @@ class SessionJudge:
         return verdict
 
     def adopt(self, program: Program) -> None:
-        """Called for each accepted program: settles the control while it is open, and the time limits."""
+        """Called for each accepted program: settles the control while it is open, and what is asked of the next."""
+        if self.flake is not None and _digest(program.source) in self._rates:
+            self.flake.adopt(self._rates[_digest(program.source)])
         if self.controls.chosen is None:
             self.settle_controls(program.source)
 
@@ -167,13 +181,35 @@ class SessionJudge:
         """
         kind, limit = self.oracle.signature.kind, self._limit(self.controls.seconds)
         if kind in (MISMATCH, EXCEPTION, EXIT):
-            [failing] = self._run([Job(source, RUN, limit, alone=True)])
+            failing = self.first_run(source, limit)
             self._checks = kind in (MISMATCH, EXIT) or _raises(failing, source)
         if self._checks:
             self._traits = _traits(failing, source, frozenset())
-        self.controls.settle(source, MISMATCH if self._checks else kind, self._run, limit)
+        self.controls.settle(source, MISMATCH if self._checks else kind, self._run_controls, limit)
         if self._checks and kind != MISMATCH and self.controls.chosen == ():
-            self.controls.settle(source, kind, self._run, limit)
+            self.controls.settle(source, kind, self._run_controls, limit)
+
+    def first_run(self, source: str, limit: float) -> Execution:
+        """A run of ``source`` that fails the same, where there is one."""
+        if self.flake is not None:
+            found = self.flake.failing(source, RUN, lambda run: self._same(run, source), limit)
+            if found is not None:
+                return found
+        [execution] = self._run([Job(source, RUN, limit, alone=True)])
+        return execution
+
+    def flaky(self, guess: Rate) -> Flake:
+        """What judges a failure that comes in about ``guess`` of the runs."""
+        return Flake(self._run, self._judged, self._limit, guess)
+
+    def refuse(self, source: str, reason: str) -> None:
+        """Let ``source`` never be interesting again."""
+        self._verdicts[_digest(source)] = Verdict(Outcome.FLAKY, "", reason)
+
+    def _run_controls(self, jobs: Sequence[Job]) -> list[Execution]:
+        if self.flake is None:
+            return self._run(jobs)
+        return self.flake.worst(jobs, lambda run: run.status == OK)
 
     def also_found(self) -> tuple[AlsoFound, ...]:
         """The smallest program of every other failure, in the order in which they were met."""
@@ -197,7 +233,8 @@ class SessionJudge:
             return known is not None and known.interesting
         verdict = Verdict(Outcome.INVALID, reason=self._refusal(source))
         if not verdict.reason:
-            verdict = self._query_alone(source, run=known is None or key not in self._alone)
+            again = known is None or key not in self._alone
+            verdict = self._query_alone(source, run=again) if self.flake is None else self._query_flaky(source)
         if verdict.interesting and self.fresh is not None and not self.fresh(source):
             verdict = Verdict(Outcome.UNRESOLVED, reason="a fresh interpreter does not show it")
         self._verdicts[key] = verdict
@@ -208,6 +245,12 @@ class SessionJudge:
         return verdict.interesting
 
     def _query(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
+        if self.flake is not None:
+            verdicts = self.flake.screen(sources, alone)
+            for source, verdict in zip(sources, verdicts):
+                if verdict.outcome is Outcome.SLIPPED and verdict.label:
+                    self._keep_slip(verdict.label, source)
+            return verdicts
         if not self._control_is_cheap():
             return self._run_and_judge(sources, alone)
         healthy = self._healthy(sources)
@@ -269,6 +312,22 @@ class SessionJudge:
                 self._seconds = executions[0].seconds
             self._passed.add(_digest(source))
             self.controls.seconds = slowest or self.controls.seconds
+        return verdict
+
+    def _query_flaky(self, source: str) -> Verdict:
+        """Judge one text by its rate, then its controls, each as often as it takes to see a failure."""
+        assert self.flake is not None
+        verdict, counted = self.flake.holds(source)
+        if not verdict.interesting or counted.failing is None:
+            return verdict
+        limit = self._limit(self.controls.seconds)
+        for execution in self._run_controls(self.controls.jobs(source, limit)):
+            verdict = held(execution, verdict)
+        for execution in self.controls.runs_elsewhere(source, limit) if verdict.interesting else ():
+            verdict = held(execution, verdict)
+        if verdict.interesting:
+            self._seconds = counted.failing.seconds
+            self._rates[_digest(source)] = counted.rate
         return verdict
 
     def _holds_with(self, source: str, seeds: Sequence[int]) -> bool:

@@ -26,6 +26,7 @@ from shrinkrepro.errors import (
 )
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.faces import Faces, faces
+from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised, from_wire, to_wire
@@ -41,6 +42,8 @@ from shrinkrepro.workers.target import Target, no_torch
 FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
 SEEDS_TRIED = 10
 MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
+MOST_RUNS = 60  # of a script that has not failed yet: one that does one time in twenty is seen with 95 %
+MORE_SECONDS = 5.0  # of its own time, for those
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Original:
     fresh: Execution
     oracle: Oracle
     pinned: bool = False  # seeds were added to its text, without which it passes at times
+    flaky: Rate | None = None  # it fails only sometimes, whatever its seeds are: of the first runs, how many failed
     journal: Journal | None = None  # of this run and those of the same command that were killed
 
 
@@ -157,13 +161,15 @@ def _run_original(
         text, fresh = settled(own, request.differs, made, fresh, target, request.timeout or FRESH_SECONDS)
         script = replace(script, text=text)
     oracle = Oracle.of(fresh, request.match, request.exclude)
-    pinned = False
+    pinned, rate = False, None
     if oracle is None and fresh.status == OK:
-        found = _seeded(request, script, target, fresh, journal)
-        if found is not None:
-            script, pinned = found, True
+        pinned_script, rate, failing = _seeded(request, script, target, fresh, journal)
+        if pinned_script is not None:
+            script, pinned = pinned_script, True
             fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
-            oracle = Oracle.of(fresh, request.match, request.exclude)
+        elif failing is not None:
+            fresh = failing
+        oracle = Oracle.of(fresh, request.match, request.exclude)
     if oracle is None:
         raise _not_failing(request, script, fresh)
     early = before_torch(fresh)
@@ -171,7 +177,7 @@ def _run_original(
         raise no_torch(target.python, fresh.chain[-1].message)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
-    return Original(script, local, target, fresh, oracle, pinned, journal)
+    return Original(script, local, target, fresh, oracle, pinned, rate, journal)
 
 
 def _lacks_torch(raised: Raised) -> bool:
@@ -215,22 +221,23 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
 
 def _seeded(
     request: Request, script: Script, target: Target, fresh: Execution, journal: Journal | None
-) -> Script | None:
-    """A script that passed once may fail with other random numbers: it with seeds that make it fail, or None.
-
-    Raises:
-        TooFlakyError: it fails at times, whatever its seeds are.
-    """
+) -> tuple[Script | None, Rate | None, Execution | None]:
+    """A script that passed once may fail at other times: it with seeds that make it fail; or how often it fails
+    whatever its seeds are, and a run that did."""
     limit = request.timeout or max(30.0, 5 * fresh.seconds)
     with Pool(target, request.jobs or default_jobs(), memory=journal) as pool:
-        runs = pool.run([Job(script.text, RUN, limit, alone=True, seed=seed) for seed in range(1, MORE_RUNS + 1)])
-        failed = sum(Oracle.of(run, request.match, request.exclude) is not None for run in runs)
-        text = _pinned_text(script.text, pool, None, limit) if failed else None
+        runs: list[Execution] = []
+        failing: list[Execution] = []
+        while not failing and len(runs) < MOST_RUNS and sum(run.seconds for run in runs) < MORE_SECONDS:
+            seeds = range(len(runs) + 1, len(runs) + MORE_RUNS + 1)
+            runs += pool.run([Job(script.text, RUN, limit, alone=True, seed=seed) for seed in seeds])
+            failing = [run for run in runs if Oracle.of(run, request.match, request.exclude) is not None]
+        text = _pinned_text(script.text, pool, None, limit) if failing else None
     if text is not None:
-        return replace(script, text=text)
-    if failed:
-        raise flaky(script, failed, MORE_RUNS + 1)
-    return None
+        return replace(script, text=text), None, None
+    if failing:
+        return None, Rate(len(failing), len(runs) + 1), failing[0]
+    return None, None, None
 
 
 def flaky(script: Script, failed: int, runs: int) -> TooFlakyError:
@@ -273,13 +280,16 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
             pool.close()
             raise
         original = replace(original, oracle=_telling(original, runs))
-        if _same(original, original.oracle, runs):
+        if original.flaky is not None or _same(original, original.oracle, runs):
             return Ready(original, pool, original.oracle, findings)
         if any(run.status == OK for run in runs):
             text = _pinned_text(original.script.text, pool, original.oracle, limit)
             if text is not None:
                 pinned = replace(original, script=replace(original.script, text=text), pinned=True)
                 return Ready(pinned, pool, original.oracle, findings)
+            rate = _rate(original, pool, limit)
+            if rate.failed:
+                return Ready(replace(original, flaky=rate), pool, original.oracle, findings)
         several = faces(original.oracle, runs)
         if several is not None:
             names = " or ".join(oracle.signature.describe() for oracle in several.oracles)
@@ -349,6 +359,16 @@ def _pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> 
         if all(oracle.judge(r, new).interesting if oracle else Oracle.of(r) is not None for r in runs):
             return new
     return None
+
+
+def _rate(original: Original, pool: Pool, limit: float) -> Rate:
+    """How often the original fails the same, roughly; none at all where other failures come between."""
+    text = original.script.text
+    runs = pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in range(1, 2 * MORE_RUNS + 1)])
+    same = [original.oracle.judge(run, text).interesting for run in runs]
+    if any(run.status != OK and not like for run, like in zip(runs, same)):
+        return Rate(0, len(runs))
+    return Rate(sum(same), len(runs))
 
 
 def _run_warm(original: Original, pool: Pool, limit: float) -> list[Execution]:

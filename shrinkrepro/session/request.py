@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from shrinkrepro.oracles.flakiness import Rate
+
 
 @dataclass(frozen=True)
 class Request:
@@ -78,6 +80,8 @@ class Reduction:
     also_found: tuple[AlsoFound, ...] = ()
     findings: tuple[str, ...] = ()  # one line each, for the user
     faults: tuple[str, ...] = ()  # strategies of ours that raised: "name: error"
+    rate: Rate | None = None  # of a failure that comes only sometimes: how often the result fails
+    rate_before: Rate | None = None  # and the original
     unwritten: str = ""  # why ``source`` is not in the file that was asked for
 
 

@@ -22,6 +22,7 @@ from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import ShrinkReproError, TargetError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
+from shrinkrepro.oracles.flakiness import RAREST, Rate
 from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH
@@ -29,6 +30,7 @@ from shrinkrepro.protocol import OK, RUN, Execution, Job, from_wire, to_wire
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.best import Best
 from shrinkrepro.session.controls import Controls
+from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.journal import Journal
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
 from shrinkrepro.session.original import Original, flaky, one_file, open_pool, run_original
@@ -40,6 +42,8 @@ from shrinkrepro.workers.target import Target
 CONFIRMATIONS = 3  # fresh runs of the result
 OTHER_SEEDS = (11, 12, 13, 14)  # of the harness; a program that fails with all of them does not depend on its seeds
 SEEDS_TRIED = 8
+FRESH_LOOKS = 60  # fresh runs in which a flaky failure has to show itself once
+FRESH_SECONDS = 60.0  # of fresh runs of a flaky result, once it has failed
 DEFAULT_BUDGET = 600.0  # seconds
 
 
@@ -120,12 +124,13 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
             controls=_controls(request, original, others),
         )
         program = _start(original, judge, state, progress)
-        if _is_crash(oracle):
+        if _is_crash(oracle) and judge.flake is None:
             judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original, pool)
         progress.phase("reducing")
         _reduce(program, judge, state, progress)
         progress.phase("confirming")
-        source, runs = _confirm(original, oracle, request, state)
+        source, runs = _confirm(original, oracle, request, state, judge.flake)
+        rate = judge.flake.measured(source) if judge.flake is not None else None
     if len(judge.seeds) > 1:
         kept = "the result keeps a seed" if "seed(" in source else "the result needs no seed"
         state.findings.append(f"the original fails with some random numbers only; {kept}")
@@ -137,7 +142,7 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
         signature=_described(judge.oracle),
         failure=_last_lines(shown),
         confirmed=len(good) if state.ended != "unconfirmed" else 0,
-        confirmations=CONFIRMATIONS,
+        confirmations=CONFIRMATIONS if judge.flake is None else len(runs),
         tokens_before=count_tokens(original.script.text) + sum(map(count_tokens, original.local.sources.values())),
         tokens_after=count_tokens(source),
         counts=judge.counts,
@@ -148,6 +153,8 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
         also_found=judge.also_found(),
         findings=tuple(state.findings),
         faults=tuple(state.faults),
+        rate=rate,
+        rate_before=judge.flake.original if judge.flake is not None else None,
     )
 
 
@@ -155,8 +162,11 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     """The program that the engine starts from: one file, in normal form, still failing."""
     limit = max(30.0, 5 * original.fresh.seconds)
 
+    if original.flaky is not None:
+        judge.flake = judge.flaky(original.flaky)
+
     def holds(text: str) -> bool:
-        [execution] = judge.pool.run([Job(text, RUN, limit, alone=True)])
+        execution = judge.first_run(text, limit) if judge.flake is not None else _run_once(judge, text, limit)
         judge.calibrate(execution.seconds)
         same = judge.oracle.judge(execution, text).interesting
         if same and isinstance(judge.oracle, Oracle):
@@ -173,10 +183,21 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
             "the failure is another when the script is printed anew, without its comments and layout",
             "does it read its own source? Say so in an issue; --match type may help",
         )
-    if original.pinned or not (_is_crash(judge.oracle) or _steady(judge, program.source)):
-        program = program if original.pinned else _pinned(original, judge, program)
+    steady = judge.flake is not None or _is_crash(judge.oracle) or _steady(judge, program.source)
+    pinned = program if original.pinned else None if steady else _pinned(judge, program)
+    if pinned is not None:
+        program = pinned
         judge.seeds = (None, *OTHER_SEEDS[:2])
         progress.note("it fails with some random numbers only, so seeds were added at its start")
+    elif not steady:
+        failed = judge.fails_with(program.source, range(101, 121))
+        judge.flake = judge.flaky(Rate(sum(failed), len(failed)))
+    if judge.flake is not None:
+        progress.phase("measuring how often it fails")
+        rate = judge.flake.settle(program.source)
+        if rate.failed < 2 or rate.interval()[1] < RAREST:
+            raise flaky(original.script, rate.failed, rate.runs)
+        progress.note(f"it fails only sometimes: {rate.describe()}; every candidate is judged by repeated runs")
     progress.step("normal form", program.source, program.tokens)
     judge.settle_controls(program.source)
     if judge.controls.chosen == () and not judge.controls.given:
@@ -190,6 +211,11 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         state.others.append(replace(state.alone, python=other.target.python))
     state.accept("normal form", program.source, judge.counts.run)
     return program
+
+
+def _run_once(judge: SessionJudge, text: str, limit: float) -> Execution:
+    [execution] = judge.pool.run([Job(text, RUN, limit, alone=True)])
+    return execution
 
 
 def _controls(request: Request, original: Original, others: ExitStack) -> Controls:
@@ -236,21 +262,42 @@ def _steady(judge: SessionJudge, source: str) -> bool:
     return all(judge.fails_with(source, OTHER_SEEDS))
 
 
-def _pinned(original: Original, judge: SessionJudge, program: Program) -> Program:
-    """``program`` with seeds of its own, with which it fails whatever the harness's seeds are.
-
-    Raises:
-        TooFlakyError: no such seed was found.
-    """
+def _pinned(judge: SessionJudge, program: Program) -> Program | None:
+    """``program`` with seeds of its own, with which it fails whatever the harness's are; None if there are none."""
     for seed in range(SEEDS_TRIED):
         text = seeded(program.source, seed)
         if all(judge.fails_with(text, range(11, 19))):
             return Program.parse(text)
-    failed = judge.fails_with(program.source, range(101, 111))
-    raise flaky(original.script, sum(failed), len(failed))
+    return None
 
 
 def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
+    """Search, and where the failure is a flaky one and became rarer on the way, go back and search on."""
+    start: Program | None = first
+    while start is not None:
+        _search(start, judge, state, progress)
+        start = _before_drift(judge, state, progress) if state.ended != "interrupted" else None
+
+
+def _before_drift(judge: SessionJudge, state: _State, progress: Progress) -> Program | None:
+    """The last step that fails as often as the original, when the end does not; what came after it is refused."""
+    flake = judge.flake
+    if flake is None or len(state.steps) < 2 or flake.ends_well(state.steps[-1][1]):
+        return None
+    low, high = 0, len(state.steps) - 1  # the first is the original, the second fails too rarely
+    while high - low > 1:
+        middle = (low + high) // 2
+        if flake.ends_well(state.steps[middle][1]):
+            low = middle
+        else:
+            high = middle
+    judge.refuse(state.steps[high][1], "fails more rarely than the original")
+    progress.note(f"the failure became rarer with {state.steps[high][0]}: going back to before it")
+    del state.steps[high:]
+    return Program.parse(state.steps[-1][1])
+
+
+def _search(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
     engine = Engine((), judge)
     try:
         engine = Engine(load_strategies(), judge)
@@ -267,13 +314,19 @@ def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progre
 
 
 def _confirm(
-    original: Original, oracle: Oracle | Faces, request: Request, state: _State
+    original: Original, oracle: Oracle | Faces, request: Request, state: _State, flake: Flake | None
 ) -> tuple[str, Sequence[Execution]]:
     """The last accepted text that fails the same in a fresh interpreter, and its runs."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
     target = state.alone or original.target
     sources = [source for _, source in reversed(state.steps)]
     for text, earlier in _endings(sources):
+        if flake is not None:
+            runs = _fresh_until(target, text, limit, oracle, flake)
+            passed = all(run_fresh(other, text, limit).status == OK for other in state.others)
+            if passed and any(oracle.judge(run, text).interesting for run in runs):
+                return text, runs
+            continue
         runs = [run_fresh(target, text, limit)]
         passed = all(run_fresh(other, text, limit).status == OK for other in state.others)
         if passed and oracle.judge(runs[0], text).interesting:
@@ -286,6 +339,18 @@ def _confirm(
             return text, runs
     state.ended = "unconfirmed"
     return original.script.text, [original.fresh]
+
+
+def _fresh_until(target: Target, text: str, limit: float, oracle: Oracle | Faces, flake: Flake) -> list[Execution]:
+    """Fresh runs of ``text`` until it failed the same as often as is confirmed, or should have failed."""
+    runs: list[Execution] = []
+    failed = 0
+    while failed < CONFIRMATIONS and len(runs) < CONFIRMATIONS * flake.looks and (failed or len(runs) < FRESH_LOOKS):
+        runs.append(run_fresh(target, text, limit))
+        failed += oracle.judge(runs[-1], text).interesting
+        if failed and sum(run.seconds for run in runs) > FRESH_SECONDS:
+            break
+    return runs
 
 
 def _endings(sources: Sequence[str]) -> Iterator[tuple[str, bool]]:
