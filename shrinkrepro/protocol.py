@@ -40,6 +40,8 @@ SIGNAL = "signal"  # killed by a signal of its own doing: a crash
 TIMEOUT = "timeout"  # killed by us after its time was up
 LOST = "lost"  # the infrastructure failed: no verdict
 
+OVER_LIMIT = 90  # exit code of a fresh run that took more than it may; the last line of its stderr says what
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:

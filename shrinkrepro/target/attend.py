@@ -18,10 +18,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from shrinkrepro.protocol import EXIT, LOST, OK, SIGNAL, TIMEOUT, Execution, Job, to_wire
 from shrinkrepro.target.child import HANG_SIGNAL, HARNESS_FAILED, tail
 from shrinkrepro.target.observe import read_journal
+from shrinkrepro.target.processes import LOOK_SECONDS, Watch
 from shrinkrepro.target.raised import place
 
 SETUP_SECONDS = 30.0  # for a child to begin its first program, or the next one
 LAST_WORDS_SECONDS = 0.1  # between the wish to write the frames and the kill
+MOST_UNREAD = 256 << 20  # bytes of a line; a program that floods our descriptor has no use for more
 MOST_WAITING = 3.0  # times its limit, that a program may stand in the queue for a core without being charged
 
 
@@ -37,6 +39,7 @@ class _State:
     queued: float = 0.0  # the child's, when ``since`` was
     buffer: bytes = b""
     killed: bool = False
+    excess: str = ""  # what its processes took too much of
 
     def restart(self, begun: Optional[int] = None) -> None:
         """Let the time start anew, for a program or between two."""
@@ -50,10 +53,12 @@ def attend(
     jobs: Sequence[Tuple[int, Job]],
     folder: str,
     forward: Callable[[Dict[str, Any]], None],
+    taken: Watch,
 ) -> Set[int]:
     """Follow child ``pid`` to its end; return the indices of the jobs that have a verdict now.
 
-    ``host`` is the descriptor of the host's requests: it ends when the host does.
+    ``host`` is the descriptor of the host's requests: it ends when the host does. ``taken`` tells when it takes too
+    much.
 
     Raises:
         HostGone: nobody waits for verdicts any more; the child has been killed.
@@ -72,7 +77,10 @@ def attend(
             state.killed = True
             _last_words(pid, watch)
             break
-        readable, ended = watch.wait(left)
+        state.excess = taken.excess()
+        if state.excess:
+            break
+        readable, ended = watch.wait(min(left, LOOK_SECONDS))
         if watch.host_gone:
             _signal_group(pid, signal.SIGKILL)
             raise HostGone
@@ -155,6 +163,8 @@ def _read(
     if not data:
         return False
     *lines, state.buffer = (state.buffer + data).split(b"\n")
+    if len(state.buffer) > MOST_UNREAD:
+        state.buffer = b""
     for line in lines:
         try:
             message = json.loads(line)
@@ -184,6 +194,8 @@ def _death(code: int, state: _State, folder: str, now: float) -> Execution:
         "seconds": now - state.since,
         "facts": read_journal(folder),
     }
+    if state.excess:
+        return Execution(status=LOST, detail=state.excess, **common)  # type: ignore[arg-type]
     if state.killed:
         return Execution(status=TIMEOUT, code=int(signal.SIGKILL), **common)  # type: ignore[arg-type]
     if code < 0:
@@ -233,32 +245,3 @@ def _signal_group(pid: int, number: int) -> None:
 def _wait_code(pid: int) -> int:
     status = os.waitpid(pid, 0)[1]
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-
-
-def reap_orphans() -> None:
-    """Kill and collect what programs started and left behind (they became this process's children)."""
-    for _ in range(100):
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                for child in _children():
-                    os.kill(child, signal.SIGKILL)
-                time.sleep(0.005)
-        except ChildProcessError:
-            return
-        except ProcessLookupError:
-            continue
-
-
-def _children() -> List[int]:
-    found: List[int] = []
-    own = os.getpid()
-    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
-        if not entry.isdigit():
-            continue
-        try:
-            with open("/proc/%s/stat" % entry) as file:
-                if int(file.read().rpartition(")")[2].split()[1]) == own:
-                    found.append(int(entry))
-        except OSError:
-            continue
-    return found

@@ -6,7 +6,6 @@ never returns into the server's code; whatever goes wrong here costs the program
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import faulthandler
 import gc
@@ -15,7 +14,6 @@ import importlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import sys
@@ -23,58 +21,74 @@ import tempfile
 from typing import Any, List, Sequence, Tuple
 
 from shrinkrepro.protocol import LOST, Execution, Job, to_wire
+from shrinkrepro.target import audit, keeper, kernel, limits
 from shrinkrepro.target import setting as settings
 from shrinkrepro.target.candidate import run_program
 from shrinkrepro.target.confine import confine, written
 from shrinkrepro.target.leaks import Baseline
+from shrinkrepro.target.mirror import mirror
+from shrinkrepro.target.scratch import remove
 from shrinkrepro.target.setting import Setting
 
-FILE_BYTES = 512 << 20  # of any file that a program writes, so that a flood of output ends by itself
-MIRRORED_ENTRIES = 2000  # of a working folder, where there are no overlays
 TAIL_BYTES = 16_384  # of standard output and error each that go into an execution
 HANG_SIGNAL = signal.SIGUSR2  # makes faulthandler write where the program stands
 
-MEMORY_SHARE = 0.8  # of what is available now, for a program that asks for too much to fail and not the machine
-
-# Their drivers reserve more address space than there is memory, so a limit on it cannot be used beside them.
-_ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/accel")
+# Where libraries write without being asked, for where HOME can only be read. What they read stays where it is.
+_CACHES = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "TRITON_HOME")
 
 HEADERS = "headers"  # name of the shared folder for them
 
-PR_SET_PDEATHSIG = 1
 HARNESS_FAILED = 87  # exit code of a child that could not tell its verdict
 
 _write, _dumps, _exit = os.write, json.dumps, os._exit  # programs patch modules
 
 
-def become_child(folder: str, setting: Setting, parent: int) -> Setting:
-    """Leave the server's session, take the limits and the confinement; return the setting as it is seen from there."""
+def become_child(folder: str, setting: Setting, parent: int, tasks: int, sources: Sequence[str]) -> Setting:
+    """Leave the server's session, take the limits and the confinement; return the setting as it is seen from there.
+
+    ``tasks`` of this user there are already; ``sources`` are the programs to come.
+    """
     os.setsid()
-    die_with_parent(parent)
-    limit(setting)
+    kernel.die_with_parent(parent)
+    limits.limit(setting.memory or 0, tasks)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.makedirs(folder, exist_ok=True)
-    return confined(folder, setting)
+    return confined(folder, setting, sources)
 
 
-def confined(folder: str, setting: Setting) -> Setting:
+def confined(folder: str, setting: Setting, sources: Sequence[str]) -> Setting:
     """Confine this process; where the working folder is not under an overlay, show its mirror instead."""
-    temporary = tempfile.gettempdir()
-    shown = [setting.cwd, setting.script_folder, temporary, os.path.expanduser("~")]
-    overlays = confine(folder, [p for p in shown if os.path.isdir(p)], setting.shared, _headers(setting, temporary))
-    if not is_below(temporary, overlays):
+    if not setting.sandbox:
+        return setting
+    shown = [setting.cwd, setting.script_folder, setting.temporary, os.path.expanduser("~")]
+    writable = [*setting.shared, *setting.allow_write]
+    network = setting.network or "network" in setting.namespaces
+    overlays = confine(
+        folder,
+        [path for path in shown if os.path.isdir(path)],
+        writable,
+        setting.scratch,
+        bound=_headers(setting),
+        network=network,
+    )
+    tempfile.tempdir = setting.temporary
+    if not is_below(setting.temporary, overlays):
         tempfile.tempdir = os.environ["TMPDIR"] = os.path.join(folder, "tmp")
         os.mkdir(tempfile.tempdir)
-    if is_below(setting.cwd, overlays):
+    if not is_below(os.path.expanduser("~"), overlays):
+        os.environ.update({name: os.path.join(folder, "cache") for name in _CACHES})
+    if not audit.can_be_spared():
+        audit.install([folder, *writable], network)
+    if is_below(setting.cwd, [*overlays, *setting.allow_write]):
         return setting
-    return dataclasses.replace(setting, cwd=_mirror(setting.cwd, os.path.join(folder, "cwd")))
+    return dataclasses.replace(setting, cwd=mirror(setting.cwd, os.path.join(folder, "cwd"), sources))
 
 
-def _headers(setting: Setting, temporary: str) -> List[Tuple[str, str]]:
+def _headers(setting: Setting) -> List[Tuple[str, str]]:
     """Where inductor's precompiled headers are kept and seen: they take many seconds, and no variable moves them."""
-    seen = os.path.realpath(os.path.join(temporary, "torchinductor_" + _user(), "precompiled_headers"))
+    seen = os.path.realpath(os.path.join(setting.temporary, "torchinductor_" + _user(), "precompiled_headers"))
     kept = [path for path in setting.shared if os.path.basename(path) == HEADERS]
     return [] if os.path.isdir(seen) else [(path, seen) for path in kept]
 
@@ -90,27 +104,6 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
     """Whether ``path`` is in one of ``folders``."""
     real = os.path.realpath(path) + os.sep
     return any(real.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
-
-
-def _mirror(folder: str, place: str) -> str:
-    """A folder with links to what is in ``folder``; ``folder`` itself when that would be too many."""
-    entries = os.listdir(folder)
-    if len(entries) > MIRRORED_ENTRIES:
-        return folder
-    os.mkdir(place)
-    for entry in entries:
-        os.symlink(os.path.join(folder, entry), os.path.join(place, entry))
-    return place
-
-
-def limit(setting: Setting) -> None:
-    """Limits on files, core dumps and memory."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-    memory = setting.memory or int(MEMORY_SHARE * _available_memory())
-    if memory and not any(os.path.exists(device) for device in _ACCELERATORS):
-        most = _address_space() + memory
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def open_streams(folder: str) -> int:
@@ -129,14 +122,6 @@ def watch_faults(descriptor: int) -> None:
     faulthandler.register(HANG_SIGNAL, file=descriptor, all_threads=False)
 
 
-def die_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
 def tail(path: str) -> str:
     """The end of a file as text."""
     try:
@@ -146,23 +131,6 @@ def tail(path: str) -> str:
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def remove(folder: str) -> None:
-    """Remove a folder, also when a program took away the right to."""
-
-    def open_up(function: Any, path: str, info: Any) -> None:
-        try:
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700)
-            function(path)
-        except OSError:
-            return
-
-    if sys.version_info >= (3, 12):
-        shutil.rmtree(folder, onexc=open_up)
-    else:
-        shutil.rmtree(folder, onerror=open_up)
 
 
 def send(descriptor: int, message: Any) -> None:
@@ -181,6 +149,7 @@ def run_batch(
 ) -> None:
     """Run the jobs one after the other, until the process is no longer as good as new."""
     own, modules = os.getpid(), baseline.modules
+    baseline.environment = dict(os.environ)  # with what the confinement put in
     single = ""  # why a program could not follow another here
 
     def preloaded(drew: bool) -> None:
@@ -218,8 +187,6 @@ def _leak(baseline: Baseline) -> str:
     sys.modules.pop("__main__", None)
     gc.collect()
     try:
-        if tempfile.tempdir is not None:
-            baseline.environment["TMPDIR"] = os.environ.get("TMPDIR", tempfile.tempdir)
         baseline.restore()
         return baseline.leak()
     except Exception as error:  # a program can break whatever the check uses
@@ -248,29 +215,16 @@ def run_plain(order_path: str) -> None:
     """Become a plain run of the target's interpreter, confined: only limits stay from what we are."""
     with open(order_path) as file:
         order = json.load(file)
+    kernel.die_with_parent(os.getppid())
     setting = settings.from_wire(order["setting"])
-    die_with_parent(os.getppid())
-    limit(setting)
-    seen = confined(order["folder"], setting)
+    memory = limits.memory_of(setting)
+    setting = keeper.enter_for_program(setting, memory)
+    limits.limit(memory + limits.LIBRARIES if memory else 0, limits.user_tasks())
+    # Its own file system is in place only now; the host wrote the program beside it.
+    shutil.copytree(order["program"], os.path.join(setting.scratch, "program"), symlinks=True)
+    with open(os.path.join(setting.scratch, "program", setting.script_name), encoding="utf-8") as file:
+        source = file.read()
+    seen = confined(setting.scratch, setting, [source])
     os.chdir(seen.cwd)
-    os.execv(sys.executable, [sys.executable, *order["command"]])
-
-
-def _available_memory() -> int:
-    """Bytes of memory that programs can still have; 0 where that is not known."""
-    try:
-        with open("/proc/meminfo", "rb") as file:
-            for line in file:
-                if line.startswith(b"MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        return 0
-    return 0
-
-
-def _address_space() -> int:
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 1 << 40
+    command = [sys.executable, *order["command"]]
+    os.execv(sys.executable, command if audit.can_be_spared() else audit.command(command, setting))

@@ -1,5 +1,5 @@
 """The script that the host starts in the target interpreter: ``launch.py serve|once REQUEST_FD REPLY_FD``,
-or ``launch.py plain ORDER_FILE``.
+``launch.py plain ORDER_FILE``, or ``launch.py audited WRITABLE PROGRAM ARGS``.
 
 Decision: the package is made known under its own name by location, so the host's site-packages never get
 onto the target's path, and this folder (which Python put first there) leaves it before anything is imported.
@@ -30,6 +30,10 @@ def main(arguments: List[str]) -> None:
         from shrinkrepro.target.child import run_once
 
         run_once(int(arguments[1]), int(arguments[2]))
+    elif arguments[0] == "audited":
+        from shrinkrepro.target.audit import main as run_audited
+
+        run_audited(arguments[1:])
     else:
         from shrinkrepro.target.child import run_plain
 

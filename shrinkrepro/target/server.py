@@ -8,7 +8,6 @@ operation.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import gc
 import glob
@@ -24,12 +23,16 @@ import warnings
 from typing import Any, Dict, List, Sequence, Tuple
 
 from shrinkrepro.protocol import RUN, SIGNAL, TIMEOUT, Job, to_wire
+from shrinkrepro.target import keeper, kernel, limits
 from shrinkrepro.target import setting as settings
-from shrinkrepro.target.attend import HostGone, attend, lost, reap_orphans
-from shrinkrepro.target.child import HARNESS_FAILED, become_child, remove, run_batch, send
+from shrinkrepro.target.attend import HostGone, attend, lost
+from shrinkrepro.target.child import HARNESS_FAILED, become_child, run_batch, send
 from shrinkrepro.target.exchange import index_globals
 from shrinkrepro.target.fingerprint import fingerprint
 from shrinkrepro.target.leaks import Baseline, thread_count
+from shrinkrepro.target.level import probe
+from shrinkrepro.target.processes import Watch, reap_orphans
+from shrinkrepro.target.scratch import remove
 from shrinkrepro.target.setting import Setting
 
 _STAND_INS = tuple("shrinkrepro.target." + name for name in ("reference", "primal", "eager", "observe"))
@@ -44,7 +47,6 @@ _PROCESS_STATE = re.compile(
 )
 
 ATTEMPTS = 2  # children that may end before they begin a program
-PR_SET_CHILD_SUBREAPER = 36
 
 
 def serve(request: int, reply: int) -> None:
@@ -55,12 +57,15 @@ def serve(request: int, reply: int) -> None:
     requests = os.fdopen(request, "rb")
     order = json.loads(requests.readline())
     setting = settings.from_wire(order["setting"])
+    setting = dataclasses.replace(setting, memory=limits.memory_of(setting) or None)
+    setting = keeper.enter(setting, [request, reply], lambda pid: send(reply, {"server": pid}))
+    if sys.platform == "linux":
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     report = _import_all(order["modules"], bool(order["spawn"]))
     if "error" in report:
         send(reply, report)
         return
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    report["confinement"] = probe(setting)
     server = Server(setting, request, reply, bool(order["spawn"]))
     gc.collect()
     gc.freeze()
@@ -76,14 +81,9 @@ def serve(request: int, reply: int) -> None:
             send(reply, {"end": len(jobs)})
     except (HostGone, BrokenPipeError):
         pass
-    # A host that closes us kills us; it ended without, so what it would have removed is left to us.
+    # A host that closes us kills us; it ended without, so what it would have removed is left to the keeper.
     reap_orphans()
-    for folder in (setting.scratch, *setting.shared):
-        if os.path.isdir(folder):
-            remove(folder)
-    for folder in (setting.scratch, *setting.shared):
-        with contextlib.suppress(OSError):
-            os.rmdir(os.path.dirname(folder))
+    os._exit(keeper.HOST_GONE)
 
 
 def _import_all(modules: Sequence[str], spawn: bool) -> Dict[str, Any]:
@@ -129,7 +129,6 @@ class Server:
     """Runs requests: forks, attends, cleans up."""
 
     def __init__(self, setting: Setting, request: int, reply: int, spawn: bool) -> None:
-
         self.setting = setting
         self.request = request
         self.reply = reply
@@ -137,6 +136,7 @@ class Server:
         self.children = 0
         self.started = 0.0  # when the last child began, by the clock of file times
         self.pid = os.getpid()
+        self.tasks = limits.user_tasks()
         sys.path.insert(0, setting.sys_path0)
         self.baseline = Baseline()
         index_globals()
@@ -190,18 +190,23 @@ class Server:
                 leave(HARNESS_FAILED)
             leave(0)
         os.close(writable)
-        send(self.reply, {"child": pid})
+        if "PID" not in self.setting.namespaces:  # else it means nothing to the host, and ends with us
+            send(self.reply, {"child": pid})
         try:
-            done = attend(pid, readable, self.request, jobs, folder, self._forward)
+            done = attend(pid, readable, self.request, jobs, folder, self._forward, self._watch())
         finally:
             os.close(readable)
         reap_orphans()
         remove(folder)
         return done
 
+    def _watch(self) -> Watch:
+        own = [] if "mount" in self.setting.namespaces else [self.setting.scratch]
+        return Watch(self.setting.memory or 0, [*self.setting.shared, *own])
+
     def _in_child(self, jobs: List[Tuple[int, Job]], folder: str, writable: int) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        setting = become_child(folder, self.setting, self.pid)
+        setting = become_child(folder, self.setting, self.pid, self.tasks, [job.source for _, job in jobs])
         os.close(self.request)
         os.close(self.reply)
         if not self.spawn:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from shrinkrepro.core.tracebacks import parse_crash, parse_tracebacks
 from shrinkrepro.errors import TargetError
-from shrinkrepro.protocol import EXCEPTION, EXIT, OK, SIGNAL, TIMEOUT, Execution
+from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, OK, OVER_LIMIT, SIGNAL, TIMEOUT, Execution
+from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers import target as targets
-from shrinkrepro.workers.server import LAUNCH, setting_of
+from shrinkrepro.workers.server import KEEPER_SECONDS, LAUNCH, setting_of
 from shrinkrepro.workers.target import Target
 
 TAIL_BYTES = 65_536
@@ -52,18 +53,18 @@ def run_fresh(target: Target, source: str, timeout: float) -> Execution:
         TargetError: there is no such interpreter.
     """
     target.check()
-    scratch = targets.make_scratch()
+    scratch = scratches.make_scratch()
     try:
         return _run(target, source, timeout, scratch)
     finally:
-        targets.remove(scratch)
+        scratches.remove(scratch)
 
 
 def _run(target: Target, source: str, timeout: float, scratch: Path) -> Execution:
     folder = scratch / "program"
     folder.mkdir()
-    program = folder / target.script_path.name
-    program.write_text(source, encoding="utf-8", newline="\n")
+    (folder / target.script_path.name).write_text(source, encoding="utf-8", newline="\n")
+    program = scratch / "own" / "program" / target.script_path.name  # where the target puts it
     if "__file__" in source or "argv[0]" in source:
         _mirror(target.script_path.parent, folder)
     env = target.environment() | {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
@@ -77,7 +78,7 @@ def _run(target: Target, source: str, timeout: float, scratch: Path) -> Executio
         env["PYTHONPATH"] = os.pathsep.join(path for path in known if path)
     with open(scratch / "out", "w+b") as out, open(scratch / "err", "w+b") as err:
         start = time.monotonic()
-        command = _confined([str(script), *target.args], target, scratch)
+        command = _confined([str(script), *target.args], target, scratch, folder)
         code = _wait(command, target, env, (out.fileno(), err.fileno()), timeout)
         seconds = time.monotonic() - start
         stdout, stderr = _tail(scratch / "out"), _tail(scratch / "err")
@@ -91,11 +92,11 @@ def _compile_cache() -> Path:
     return folder
 
 
-def _confined(command: list[str], target: Target, scratch: Path) -> list[str]:
+def _confined(command: list[str], target: Target, scratch: Path, program: Path) -> list[str]:
     """``python`` with ``command``, by way of a first step that confines itself and then becomes it."""
     order = {
-        "setting": setting_of(target, scratch, [targets.header_cache(), _compile_cache()]),
-        "folder": str(scratch),
+        "setting": setting_of(target, scratch / "own", [targets.header_cache(), _compile_cache()]),
+        "program": str(program),
         "command": command,
     }
     path = scratch / "order"
@@ -122,17 +123,30 @@ def _wait(
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:
+        _end(process)
         return None
+    except BaseException:  # Ctrl-C
+        _end(process)
+        raise
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask the keeper to end everything inside and then itself; see that it does."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KEEPER_SECONDS)
+
+
 def _verdict(code: int | None, stdout: str, stderr: str, program: Path, seconds: float) -> Execution:
     common = {"stdout": stdout, "stderr": stderr, "seconds": seconds}
     if code is None:
         return Execution(status=TIMEOUT, code=int(signal.SIGKILL), **common)  # type: ignore[arg-type]
+    if code == OVER_LIMIT:
+        return Execution(status=LOST, detail=(stderr.strip().splitlines() or ["it took too much"])[-1], **common)  # type: ignore[arg-type]
     if code < 0:
         return Execution(status=SIGNAL, code=-code, crash_frames=parse_crash(stderr), **common)  # type: ignore[arg-type]
     if code == 0:

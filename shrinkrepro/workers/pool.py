@@ -19,7 +19,7 @@ from typing import Any
 from shrinkrepro.core.tracebacks import parse_tracebacks
 from shrinkrepro.errors import TargetError
 from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, TIMEOUT, Execution, Job, from_wire, to_wire
-from shrinkrepro.workers import target as targets
+from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers.memory import Memory, Ticket
 from shrinkrepro.workers.server import Server, ServerDied, ThreadsStarted
 from shrinkrepro.workers.target import Target
@@ -38,6 +38,7 @@ class TargetInfo:
     torch_modules: frozenset[str]  # loaded by ``import torch`` alone
     modules: frozenset[str]  # loaded in the servers
     fingerprint: str = ""  # of the build: ``target.fingerprint``
+    confinement: str = ""  # what holds programs back, in words
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Pool:
         self.jobs = max(1, jobs)
         self.refused: tuple[str, ...] = ()  # modules that cannot be preloaded, because they start threads
         self._own_scratch = scratch is None
-        self.scratch = targets.make_scratch() if scratch is None else scratch
+        self.scratch = scratches.make_scratch() if scratch is None else scratch
         self._servers: list[Server | None] = [None] * self.jobs
         self._started = 0
         self._learned: set[str] = set()
@@ -135,6 +136,7 @@ class Pool:
             frozenset(report["torch_modules"]),
             frozenset(report["modules"]),
             report["fingerprint"],
+            report["confinement"],
         )
 
     def restart(self, modules: Sequence[str] | None = None) -> None:
@@ -208,7 +210,7 @@ class Pool:
         self._closed = True
         self._drop_servers()
         if self._own_scratch:
-            targets.remove(self.scratch)
+            scratches.remove(self.scratch)
 
     def _run_group(self, slot: int, group: list[_Task], results: list[Execution | None]) -> list[list[_Task]]:
         """Run one group on one server; return groups that are still to be done."""
@@ -273,14 +275,14 @@ class Pool:
             raise TargetError("the pool is closed")
         self._started += 1
         modules = [name for name in self.target.modules if name not in self.refused]
-        return Server(self.target, self.scratch / f"server{self._started}", modules, self.spawn)
+        return Server(self.target, self.scratch / f"server{self._started}", modules, self.spawn, self.jobs)
 
     def _discard(self, slot: int) -> None:
         server = self._servers[slot]
         if server is not None:
             self._learned |= server.learned
             server.close()
-            targets.remove(server.scratch)
+            scratches.remove(server.scratch)
         self._servers[slot] = None
 
     def _drop_servers(self) -> None:

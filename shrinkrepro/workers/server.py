@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from shrinkrepro.protocol import Execution, Job, from_wire
 from shrinkrepro.workers.target import Target, header_cache, no_torch
 
 START_SECONDS = 300.0  # imports on a loaded machine with a cold disk
+KEEPER_SECONDS = 30.0  # for it to end everything inside
 GRACE_SECONDS = 45.0  # beyond a job's own time-out; covers a child's start
 
 LAUNCH = Path(__file__).resolve().parent.parent / "target" / "launch.py"
@@ -48,10 +50,13 @@ class ThreadsStarted(Exception):
 class Server:
     """A running server. Not for use by two threads at once."""
 
-    def __init__(self, target: Target, scratch: Path, modules: Sequence[str], spawn: bool = False) -> None:
+    def __init__(
+        self, target: Target, scratch: Path, modules: Sequence[str], spawn: bool = False, jobs: int = 1
+    ) -> None:
         self.scratch = scratch
         self.learned: set[str] = set()
         self.leaks: list[str] = []  # why batches had to go on in new children
+        self._server: int | None = None  # behind the process that we started, which keeps it
         self._child: int | None = None
         self._buffer = b""
         scratch.mkdir(parents=True, exist_ok=True)
@@ -81,9 +86,8 @@ class Server:
             os.close(request_read)
             os.close(reply_write)
             os.close(log)
-        self._send(
-            {"setting": setting_of(target, scratch, [cache, header_cache()]), "modules": list(modules), "spawn": spawn}
-        )
+        setting = setting_of(target, scratch, [cache, header_cache()], jobs)
+        self._send({"setting": setting, "modules": list(modules), "spawn": spawn})
         self._target = target
         self.report: dict[str, Any] = {}
 
@@ -95,6 +99,7 @@ class Server:
             ThreadsStarted: a preloaded module starts threads.
         """
         try:
+            self._server = self._receive(START_SECONDS)["server"]
             self.report = self._receive(START_SECONDS)
         except ServerDied as death:
             raise TargetError(
@@ -159,11 +164,16 @@ class Server:
 
     def close(self) -> None:
         """Kill the server and its child; safe to call twice."""
-        for pid in (self._process.pid, self._child):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._server is not None and self._process.poll() is None:
+                os.kill(self._server, signal.SIGKILL)  # its keeper ends the rest, and then itself
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(KEEPER_SECONDS)
+        for pid in (self._process.pid if self._process.returncode is None else None, self._child):
             if pid is not None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
-        self._child = None
+        self._server = self._child = None
         self._process.wait()
         for descriptor in (self._request, self._reply):
             with contextlib.suppress(OSError):
@@ -206,19 +216,24 @@ def cache_variables(cache: Path) -> dict[str, str]:
     }
 
 
-def setting_of(target: Target, scratch: Path, shared: Sequence[Path] = ()) -> dict[str, Any]:
-    """The target's part of the surroundings, as ``shrinkrepro.target.setting`` reads it."""
+def setting_of(target: Target, scratch: Path, shared: Sequence[Path] = (), jobs: int = 1) -> dict[str, Any]:
+    """The target's part of the surroundings, as ``shrinkrepro.target.setting`` reads it; ``jobs`` run at a time."""
     return {
         "script_name": target.script_path.name,
         "script_folder": str(target.script_path.parent),
         "cwd": str(target.cwd),
         "sys_path0": str(target.first_path),
         "scratch": str(scratch),
+        "temporary": tempfile.gettempdir(),
         "args": list(target.args),
         "package": target.package,
         "seed": target.seed,
         "device": target.device,
         "preload": None if target.preload is None else str(target.preload),
         "memory": target.memory,
+        "jobs": jobs,
+        "sandbox": target.sandbox,
+        "network": target.network,
+        "allow_write": [str(path) for path in target.allow_write],
         "shared": [str(path) for path in shared],
     }

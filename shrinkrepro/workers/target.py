@@ -11,15 +11,22 @@ import functools
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkrepro.errors import TargetError
+from shrinkrepro.workers.scratch import make_scratch as make_scratch
+from shrinkrepro.workers.scratch import remove as remove
 
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+# Names of variables that hold secrets or lead to them, the usual clouds' among them, and addresses with a password in.
+_SECRET = re.compile(
+    r"TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|CONNECTION_STRING|DSN|SESSION_BUS"
+    r"|(^|_)(PAT|PASS|PWD)$|^(AWS|AZURE|GOOGLE|GCP|KUBE|DOCKER|VAULT|NETRC|PGPASS)",
+    re.IGNORECASE,
+)
+_NO_SECRET = {"PWD", "OLDPWD", "TOKENIZERS_PARALLELISM"}
+_ADDRESS_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,10 @@ class Target:
     preload: Path | None = None
     modules: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)  # added to this process's own
-    memory: int | None = None  # bytes a program may allocate; None: most of what is available then
+    memory: int | None = None  # bytes a program may allocate; None: its share of what is free
+    allow_write: tuple[Path, ...] = ()  # what programs may really write to
+    network: bool = False  # whether programs may reach the network
+    sandbox: bool = True  # whether programs are confined; without, they run as the user does
 
     @property
     def first_path(self) -> Path:
@@ -46,7 +56,8 @@ class Target:
 
     def environment(self) -> dict[str, str]:
         """The programs' environment: this process's own without secrets, with a fixed hash seed."""
-        env = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+        withheld = withheld_variables() if self.sandbox else ()
+        env = {name: value for name, value in os.environ.items() if name not in withheld}
         env.update(self.env)
         env["PYTHONHASHSEED"] = str(self.seed % 2**32)
         env["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -67,9 +78,13 @@ class Target:
             )
 
 
-def make_scratch() -> Path:
-    """A new private folder for programs and their output; the caller removes it."""
-    return Path(tempfile.mkdtemp(prefix="shrinkrepro-"))
+def withheld_variables() -> frozenset[str]:
+    """Variables of this process that programs do not get: by their names or values they hold secrets."""
+    return frozenset(
+        name
+        for name, value in os.environ.items()
+        if name not in _NO_SECRET and (_SECRET.search(name) or _ADDRESS_WITH_PASSWORD.search(value))
+    )
 
 
 @functools.cache
@@ -88,11 +103,3 @@ def no_torch(python: str, detail: str) -> TargetError:
         f"{python} cannot import torch ({detail})",
         f"install it there ({python} -m pip install torch), or name another interpreter with --python PATH",
     )
-
-
-def remove(folder: Path) -> None:
-    """Remove a scratch folder, whatever programs did to the modes of what is in it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        subprocess.run(["chmod", "-R", "u+rwx", str(folder)], check=False, capture_output=True)
-        shutil.rmtree(folder, ignore_errors=True)
