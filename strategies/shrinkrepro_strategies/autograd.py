@@ -30,7 +30,8 @@ class _Function:
     methods: dict[str, tuple[Path, ast.FunctionDef]]
 
 
-def _functions(program: Program) -> Iterator[_Function]:
+def functions_of(program: Program) -> Iterator[_Function]:
+    """The program's own subclasses of autograd.Function."""
     for path, node in program.walk(ast.ClassDef):
         names = [calls.library_name(program, (*path, "bases", i)) or "" for i in range(len(node.bases))]
         if any(name.startswith("torch.autograd.") and name.endswith("Function") for name in names):
@@ -47,7 +48,7 @@ def drop_function_method(program: Program, facts: Facts) -> Iterator[Edit]:
     One method; all but one; generate_vmap_rule for a vmap method.
     """
     slicer = Slicer(program)
-    for function in _functions(program):
+    for function in functions_of(program):
         optional = [name for name in ("backward", "jvp", "vmap", "vjp") if name in function.methods]
         for name in optional:
             others = [function.methods[n][0] for n in optional if n != name]
@@ -62,72 +63,18 @@ def drop_function_method(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit((Change(path, "generate_vmap_rule = True"),))
 
 
-def _parameters(node: ast.FunctionDef) -> list[str]:
+def parameters(node: ast.FunctionDef) -> list[str]:
+    """The names of the positional parameters."""
     return [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
 
 
-@strategy("plain-function-body", tier=Tier.MEDIUM)
-def plain_function_body(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Put the smallest body for a method of an autograd.Function.
-
-    forward: ``return x``, ``x.clone()``, ``x.view_as(x)``; setup_context: ``pass``, save the input or the output;
-    backward and jvp: ``return g``. Also all of them at once.
-    """
-    slicer = Slicer(program)
-    for function in _functions(program):
-        everything: list[Change] = []
-        for name, (path, node) in function.methods.items():
-            bodies = list(_bodies(program, name, node))
-            if bodies:
-                everything.extend(_body(path, node, bodies[0]))
-            for body in bodies:
-                if body != _body_text(program, node):
-                    yield Edit(slicer.with_dead(*_body(path, node, body)))
-        if len(function.methods) > 1:
-            yield Edit(tuple(everything))
-
-
-def _body_text(program: Program, node: ast.FunctionDef) -> str:
-    return "\n".join(map(program.text, node.body))
-
-
-def _body(path: Path, node: ast.FunctionDef, text: str) -> tuple[Change, ...]:
+def with_body(path: Path, node: ast.FunctionDef, text: str) -> tuple[Change, ...]:
+    """``text`` for the body of the method at ``path``."""
     rest = tuple(Change((*path, "body", i)) for i in range(1, len(node.body)))
     return (Change((*path, "body", 0), text), *rest)
 
 
-def _bodies(program: Program, name: str, node: ast.FunctionDef) -> Iterator[str]:
-    names = _parameters(node)
-    if name == "setup_context" and len(names) == 3:
-        context, inputs, output = names
-        yield "pass"
-        yield f"{context}.save_for_backward({output})"
-        yield f"{context}.save_for_backward(*{inputs})"
-        yield f"{context}.save_for_forward(*{inputs})"
-        yield f"{context}.mark_dirty(*{inputs})"
-        return
-    old_style = name == "forward" and names[:1] in (["ctx"], ["self"], ["context"])
-    values = names if name == "forward" and not old_style else names[1:]
-    if name == "vmap" or not values:
-        return
-    outputs = _outputs(node)
-    first = values[0]
-    if name == "forward":
-        if outputs > 1:
-            yield "return " + ", ".join([first] * outputs)
-        yield f"return {first}"
-        yield f"return {first}.clone()"
-        yield f"return {first}.view_as({first})"
-    elif name in ("backward", "jvp"):
-        if outputs > 1:
-            yield "return " + ", ".join([first] + ["None"] * (outputs - 1))
-        yield f"return {first}"
-        yield f"return 2 * {first}"
-        if name == "jvp":
-            yield f"return {first}.clone()"
-
-
-def _outputs(node: ast.FunctionDef) -> int:
+def outputs(node: ast.FunctionDef) -> int:
     """How many values the method's last return gives."""
     for statement in reversed(node.body):
         if isinstance(statement, ast.Return):
@@ -142,11 +89,11 @@ def drop_function_input(program: Program, facts: Facts) -> Iterator[Edit]:
     Uses of the dropped parameter in forward become the argument of the only apply where that can be read there,
     and else the first parameter.
     """
-    for function in _functions(program):
+    for function in functions_of(program):
         if "forward" not in function.methods:
             continue
         path, forward = function.methods["forward"]
-        names = _parameters(forward)
+        names = parameters(forward)
         skip = 0 if "setup_context" in function.methods else 1
         applies = [p for p, _ in _applies(program, function)]
         for index in range(skip, len(names)):
@@ -206,7 +153,7 @@ def _unpacking_dropped(function: _Function, number: int, count: int) -> Iterator
     if "setup_context" not in function.methods:
         return
     path, node = function.methods["setup_context"]
-    names = _parameters(node)
+    names = parameters(node)
     for i, statement in enumerate(node.body):
         if not isinstance(statement, ast.Assign) or len(names) != 3:
             continue
@@ -223,11 +170,11 @@ def _unpacking_dropped(function: _Function, number: int, count: int) -> Iterator
 @strategy("drop-function-output", tier=Tier.MEDIUM)
 def drop_function_output(program: Program, facts: Facts) -> Iterator[Edit]:
     """Drop an output of an autograd.Function from forward, setup_context, backward, jvp and what unpacks apply."""
-    for function in _functions(program):
+    for function in functions_of(program):
         if "forward" not in function.methods:
             continue
         path, forward = function.methods["forward"]
-        count = _outputs(forward)
+        count = outputs(forward)
         for number in range(count if count > 1 else 0):
             changes = list(_returned_less(path, forward, number, count))
             if "backward" in function.methods:
@@ -276,14 +223,14 @@ def _less(path: Path, value: ast.Tuple, number: int) -> Change:
 @strategy("drop-context-field", tier=Tier.MEDIUM)
 def drop_context_field(program: Program, facts: Facts) -> Iterator[Edit]:
     """Drop what a Function saves on ctx: a field with its loads' statements, a saved tensor with its unpacking."""
-    for function in _functions(program):
+    for function in functions_of(program):
         stores: dict[str, list[Path]] = {}
         loads: dict[str, list[Path]] = {}
         for _path, node in function.methods.values():
             for below in ast.walk(node):
                 if not isinstance(below, ast.Attribute) or not isinstance(below.value, ast.Name):
                     continue
-                if below.value.id not in _parameters(node)[:1]:
+                if below.value.id not in parameters(node)[:1]:
                     continue
                 where = stores if isinstance(below.ctx, ast.Store) else loads
                 where.setdefault(below.attr, []).append(program.statement_of(program.paths[id(below)])[0])
@@ -317,7 +264,7 @@ def plain_custom_op(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit(slicer.with_dead(Change(registration)))
             if len(registrations) > 1:
                 yield Edit(slicer.with_dead(*map(Change, registrations)))
-            names = _parameters(node)
+            names = parameters(node)
             if not names:
                 continue
             head = ast.unparse(decorator)
@@ -331,7 +278,7 @@ def plain_custom_op(program: Program, facts: Facts) -> Iterator[Edit]:
                     changes.extend(Change((*up, "keywords", k)) for k in range(len(call.keywords)))
             yield Edit(slicer.with_dead(*changes), imports)
             yield Edit((changes[0],), imports)
-            yield Edit(_body(path, node, f"return {names[0]}.clone()"))
+            yield Edit(with_body(path, node, f"return {names[0]}.clone()"))
 
 
 def _registers(program: Program, path: Path, name: str) -> bool:
@@ -352,7 +299,6 @@ def _registers(program: Program, path: Path, name: str) -> bool:
 STRATEGIES = (
     *wrappers.STRATEGIES,
     drop_function_method,
-    plain_function_body,
     drop_function_input,
     drop_function_output,
     drop_context_field,

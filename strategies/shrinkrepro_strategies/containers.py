@@ -17,6 +17,7 @@ from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.folding import element_of
+from shrinkrepro_strategies.rewriting import Rewrite
 
 Key = str | int
 
@@ -65,6 +66,45 @@ def names_for_entries(program: Program, facts: Facts) -> Iterator[Edit]:
         for path, key, deleted in accesses:
             edits.append(replace(path, f"{names[key]} = {deleted}") if deleted else _named(path, names[key]))
         yield join(*edits)
+
+
+@strategy("last-for-list", tier=Tier.MEDIUM)
+def last_for_list(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Make a list that is appended to, and read element by element, a variable that holds the last one.
+
+    Example: ``out = [f]`` and ``out.append(grad(out[-1]))`` in a loop -> ``out = f`` and ``out = grad(out)``.
+    """
+    for binding, definitions in program.scopes.definitions.items():
+        if len(definitions) != 1:
+            continue
+        up, statement = program.parent(definitions[0])
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.List):
+            continue
+        reads: list[Path] = []
+        appends: list[tuple[Path, Path]] = []
+        for use in program.scopes.uses.get(binding, []):
+            at, node = program.parent(use)
+            if isinstance(node, ast.Subscript) and use[-1] == "value" and isinstance(node.ctx, ast.Load):
+                reads.append(at)
+            call = program.node(at[:-1]) if isinstance(node, ast.Attribute) and node.attr == "append" else None
+            whole, expression = program.parent(at[:-1]) if call is not None else ((), None)
+            if isinstance(call, ast.Call) and len(call.args) == 1 and isinstance(expression, ast.Expr):
+                appends.append((whole, (*at[:-1], "args", 0)))
+        if not appends or len(reads) + len(appends) < len(program.scopes.uses.get(binding, [])):
+            continue
+        rewrite = Rewrite(program)
+        for path in reads:
+            rewrite.replace(path, ast.Name(binding.name, ast.Load()))
+        first = statement.value.elts
+        if first:
+            rewrite.replace((*up, "value"), rewrite.copy((*up, "value", "elts", len(first) - 1)))
+        else:
+            rewrite.delete(up)
+        for whole, value in appends:
+            new = rewrite.copy(value)
+            assert isinstance(new, ast.expr)
+            rewrite.statements(whole, [ast.Assign([ast.Name(binding.name, ast.Store())], new)])
+        yield rewrite.edit()
 
 
 def _named(path: Path, name: str) -> Edit:
@@ -192,4 +232,4 @@ def _nested(changes: list[Change]) -> bool:
     return any(path[:i] in paths for path in paths for i in range(len(path)))
 
 
-STRATEGIES = (fold_subscript, names_for_entries, unwrap_single_entry, leaf_for_structure)
+STRATEGIES = (fold_subscript, names_for_entries, last_for_list, unwrap_single_entry, leaf_for_structure)

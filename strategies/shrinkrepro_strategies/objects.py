@@ -75,6 +75,33 @@ def _assigns(program: Program, path: Path, binding: Binding) -> bool:
     return any(d[: len(at)] == at for d in program.scopes.definitions.get(binding, []))
 
 
+@strategy("name-for-function", tier=Tier.MEDIUM)
+def name_for_function(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put the name of the program's own function for what looks it up; also as it is without its decorators.
+
+    Example: ``registry['f']``, which holds what ``@register('f')`` was put before -> ``f``.
+    """
+    slicer = Slicer(program)
+    at_line = classes(program).at_line
+    for path, node in program.walk(ast.expr):
+        if not isinstance(node, ast.Attribute | ast.Subscript | ast.Call) or not isinstance(_context(node), ast.Load):
+            continue
+        fact = facts.of(path)
+        if fact is None or fact.kind != "function" or not fact.same:
+            continue
+        definition = at_line.get(int(fact.value.get("line") or 0))
+        function = program.node(definition) if definition is not None else None
+        if definition is None or not isinstance(function, ast.FunctionDef):
+            continue
+        binding = program.scopes.binding(definition)
+        if binding is None or program.scopes.lookup(path, function.name) != binding:
+            continue
+        yield Edit(slicer.with_dead(Change(path, function.name)))
+        if function.decorator_list:
+            bare = [Change((*definition, "decorator_list", i)) for i in range(len(function.decorator_list))]
+            yield Edit(slicer.with_dead(Change(path, function.name), *bare))
+
+
 @strategy("inline-attribute", tier=Tier.MEDIUM)
 def inline_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put what is assigned to an attribute where it is read, and drop the assignment.
@@ -297,4 +324,11 @@ def argument_for_object(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit(slicer.with_dead(Change(path, program.text(value)), *changes))
 
 
-STRATEGIES = (name_for_expression, inline_attribute, inline_class_constant, part_for_object, argument_for_object)
+STRATEGIES = (
+    name_for_expression,
+    name_for_function,
+    inline_attribute,
+    inline_class_constant,
+    part_for_object,
+    argument_for_object,
+)

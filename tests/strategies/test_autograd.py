@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shrinkrepro_strategies import autograd, wrappers
+import pytest
+from shrinkrepro_strategies import autograd, function_bodies, wrappers
 
 from tests.helpers import candidates, normal
 
@@ -59,13 +60,65 @@ def test_a_context_field_goes_with_its_users() -> None:
 
 
 def test_bodies_become_the_smallest() -> None:
-    found = candidates(autograd.plain_function_body, FUNCTION)
+    found = candidates(function_bodies.plain_function_body, FUNCTION)
     assert any("def setup_context(ctx, inputs, output):\n        pass" in text for text in found)
     assert any("def forward(x, n):\n        return x.view_as(x)" in text for text in found)
 
 
+def test_all_methods_become_plain_together() -> None:
+    assert candidates(function_bodies.plain_rules, FUNCTION) == []  # of two outputs
+    single = FUNCTION.replace("(x * n, x)", "x * n").replace("t, t", "t").replace("g, h", "g")
+    copied, squared, sine = candidates(function_bodies.plain_rules, single)
+    assert "def setup_context(ctx, inputs, output):\n        pass" in copied
+    assert "return x ** 2" in squared
+    assert "        ctx.save_for_backward(inputs[0])\n        ctx.save_for_forward(inputs[0])\n" in squared
+    assert "return (2 * ctx.saved_tensors[0] * g, None)" in squared
+    assert "return ctx.saved_tensors[0].cos() * t\n" in sine
+
+
+OLD_STYLE = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = torch.tanh(x)
+        return ctx.y
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 - ctx.y ** 2)
+torch.autograd.gradcheck(F.apply, torch.ones(2, requires_grad=True, dtype=float))
+"""
+NEW_STYLE = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tanh(x)
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 - ctx.saved_tensors[0] ** 2)
+    @staticmethod
+    def jvp(ctx, t):
+        return t * (1 - ctx.saved_tensors[0] ** 2)
+torch.autograd.gradcheck(F.apply, torch.ones(2, requires_grad=True, dtype=float), check_forward_ad=True)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("source", [OLD_STYLE, NEW_STYLE])
+def test_plain_rules_are_right(source: str) -> None:
+    found = candidates(function_bodies.plain_rules, source)
+    assert len(found) == 3
+    for text in found:
+        exec(compile(text, "program", "exec"), {})
+
+
 def test_other_classes_are_left_alone() -> None:
-    assert candidates(autograd.plain_function_body, "class F:\n    def forward(x):\n        return x + 1") == []
+    assert candidates(function_bodies.plain_function_body, "class F:\n    def forward(x):\n        return x + 1") == []
 
 
 def test_a_custom_op_gets_its_annotations_back() -> None:

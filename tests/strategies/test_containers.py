@@ -73,3 +73,14 @@ def test_a_tensor_for_a_structure_of_tensors() -> None:
     source = "f(g(x, y))"
     wire = ran(source, {"g(x, y)": {"k": "dict", "items": [[const("w"), seq(tensor(2, 3))]]}})
     assert candidates(containers.leaf_for_structure, source, wire) == [normal("import torch\nf(torch.ones(2, 3))")]
+
+
+def test_a_list_of_which_the_last_counts_is_a_variable() -> None:
+    source = "out = [f]\nfor _ in range(3):\n    out.append(grad(out[-1]))\nout[3](x)"
+    assert candidates(containers.last_for_list, source) == [
+        normal("out = f\nfor _ in range(3):\n    out = grad(out)\nout(x)")
+    ]
+    source = "out = []\nfor x in xs:\n    out.append(f(x))\ng(out[0])"
+    assert candidates(containers.last_for_list, source) == [normal("for x in xs:\n    out = f(x)\ng(out)")]
+    assert candidates(containers.last_for_list, "out = []\nout.append(f(x))\ntorch.stack(out)") == []
+    assert candidates(containers.last_for_list, "out = [f]\ng(out[0])") == []

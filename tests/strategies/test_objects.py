@@ -7,6 +7,7 @@ from shrinkrepro_strategies.objects import (
     inline_attribute,
     inline_class_constant,
     name_for_expression,
+    name_for_function,
     part_for_object,
 )
 
@@ -39,6 +40,18 @@ def test_a_name_for_the_same_object() -> None:
     module = {"n": 1, "same": True, "v": {"k": "object", "cls": "C", "line": None}, "t": 0, "o": 5}
     wire = {"lines": {}, "exprs": {"4:6:4:9:Attribute": module, "4:11:4:12:Name": module}}
     assert normal("m = C()\nprint(m, m)") in candidates(name_for_expression, source, wire)
+
+
+def test_a_name_for_a_function_that_a_registry_holds() -> None:
+    source = normal("@register('f')\ndef g(x):\n    return x\nprint(table['f'](1))")
+    held = {"n": 1, "same": True, "v": {"k": "function", "name": "g", "line": 1}, "t": 0, "o": 5}
+    text = source.splitlines()
+    row = next(i for i, line in enumerate(text, 1) if "table" in line)
+    wire = {"lines": {}, "exprs": {f"{row}:6:{row}:16:Subscript": held}}
+    assert candidates(name_for_function, source, wire) == [
+        normal("@register('f')\ndef g(x):\n    return x\nprint(g(1))"),
+        normal("def g(x):\n    return x\nprint(g(1))"),
+    ]
 
 
 def test_a_part_for_the_object() -> None:
