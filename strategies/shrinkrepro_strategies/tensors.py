@@ -233,7 +233,10 @@ def _operands(path: Path, node: ast.expr, depth: int) -> Iterator[Path]:
 
 @strategy("simpler-operation", tier=Tier.FINE)
 def simpler_operation(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Write an operation more simply: ``einsum`` -> ``@``, ``x.mul_(y)`` -> ``x.mul(y)``, ``x[i] = y`` -> ``copy_``."""
+    """Write an operation more simply: ``einsum`` -> ``@``, ``x.mul_(y)`` -> ``x.mul(y)``, ``x[i] = y`` -> ``copy_``.
+
+    ``torch.stack`` and ``torch.cat`` of one tensor -> ``x[None]`` and ``x``.
+    """
     for path, store in program.walk(ast.Assign):
         target = store.targets[0]
         if len(store.targets) == 1 and isinstance(target, ast.Subscript):
@@ -246,6 +249,11 @@ def simpler_operation(program: Program, facts: Facts) -> Iterator[Edit]:
         elif full in ("torch.matmul", "torch.mm", "torch.bmm", "torch.mv") and len(node.args) == 2:
             left, right = (f"({program.text(a)})" for a in node.args)
             yield Edit((Change(path, f"{left} @ {right}"),))
+        elif full in ("torch.stack", "torch.cat") and len(node.args) == 1 and not node.keywords:
+            only = node.args[0]
+            if isinstance(only, ast.List | ast.Tuple) and len(only.elts) == 1:
+                part = program.text(only.elts[0])
+                yield Edit((Change(path, f"({part})[None]" if full == "torch.stack" else part),))
         elif isinstance(node.func, ast.Attribute) and full is None:
             name = node.func.attr
             if name.endswith("_") and not name.startswith("_") and name not in ("requires_grad_",):

@@ -10,8 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, Path
-from shrinkrepro.core.facts import ExprFact, Facts
+from shrinkrepro.core.facts import Description, ExprFact, Facts
 from shrinkrepro.core.program import Program
+from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls, distil
 from shrinkrepro_strategies.descriptions import sources
@@ -183,6 +184,63 @@ def value_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
             yield from _proposal(program, slicer, path, text, imports)
 
 
+@strategy("variable-for-argument", tier=Tier.FINE)
+def variable_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a variable that holds a tensor for an argument that is computed, and drop what only fed it.
+
+    At most two edits an argument: variables of the same shape first, then those of the same first dimension.
+    Example: ``vmap(f)(stack_module_state(models))`` -> ``vmap(f)(x)``.
+    """
+    slicer = Slicer(program)
+    live = distil.compared(program, facts)
+    held = _tensors_held(program, facts)
+    for path, node in program.walk(ast.Call):
+        for at in [(*path, "args", i) for i in range(len(node.args))]:
+            fact, argument = facts.of(at), program.node(at)
+            shape = _shape_inside(fact.value) if fact is not None else None
+            if shape is None or isinstance(argument, ast.Name | ast.Starred):
+                continue
+            if live is not None and live.transformed(at):
+                continue
+            fitting = [
+                (held[binding] != shape, binding.name)
+                for binding in held
+                if program.scopes.lookup(at, binding.name) == binding
+                and binding not in _bound_by(program, at)
+                and (held[binding] == shape or (shape and held[binding][:1] == shape[:1]))
+            ]
+            for _, name in sorted(fitting)[:2]:
+                yield Edit(slicer.with_dead(Change(at, name)))
+
+
+def _tensors_held(program: Program, facts: Facts) -> dict[Binding, tuple[int, ...]]:
+    """The variables that were seen to hold a tensor, with its shape."""
+    found: dict[Binding, tuple[int, ...]] = {}
+    for binding, uses in program.scopes.uses.items():
+        seen = next((fact for fact in map(facts.of, uses) if fact is not None), None)
+        if seen is not None and seen.kind == "tensor":
+            found[binding] = seen.shape
+    return found
+
+
+def _shape_inside(value: Description) -> tuple[int, ...] | None:
+    """The shape of a tensor, or of the first one in a structure of tensors."""
+    if value.get("k") == "tensor":
+        return tuple(value["shape"])
+    items = value.get("items", ())
+    for item in items if value.get("k") == "seq" else [pair[1] for pair in items] if value.get("k") == "dict" else ():
+        shape = _shape_inside(item)
+        if shape is not None:
+            return shape
+    return None
+
+
+def _bound_by(program: Program, path: Path) -> set[Binding]:
+    """What the statement at ``path`` itself gives a value."""
+    at, _ = program.statement_of(path)
+    return {b for b, places in program.scopes.definitions.items() if any(p[: len(at)] == at for p in places)}
+
+
 @strategy("seen-value-for-statement", tier=Tier.FINE)
 def seen_value_for_statement(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put other literals of a fitting kind where the plainest one did not do: the call's argument or operand itself.
@@ -253,5 +311,6 @@ STRATEGIES = (
     value_for_argument,
     value_for_attribute,
     value_for_expression,
+    variable_for_argument,
     seen_value_for_statement,
 )

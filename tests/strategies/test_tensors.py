@@ -66,3 +66,12 @@ def test_a_dtype_is_spelled_as_python_does() -> None:
 
 def test_an_item_is_stored_by_copy() -> None:
     assert candidates(tensors.simpler_operation, "y[0] = x") == [normal("y.copy_(x)")]
+
+
+def test_a_stack_of_one_is_a_dimension_more() -> None:
+    assert candidates(tensors.simpler_operation, "import torch\ny = torch.stack([f(x)])") == [
+        normal("import torch\ny = f(x)[None]")
+    ]
+    assert candidates(tensors.simpler_operation, "import torch\ny = torch.cat([f(x)])") == [
+        normal("import torch\ny = f(x)")
+    ]

@@ -52,6 +52,15 @@ def test_an_argument_becomes_a_tensor() -> None:
     assert found[0] == normal("import torch\nf(torch.ones(2, 4))")
 
 
+def test_a_variable_that_fits_takes_an_arguments_place() -> None:
+    source = normal("y = load()\nx = make()\nprint(x, y)\nvmap(f)(state(models))\nz = make()\nprint(z)")
+    seen = {"state(models)": {"k": "dict", "items": [[{"k": "const", "r": "'w'"}, tensor(3, 2)]]}}
+    facts = wire(source, {**seen, "x": tensor(3), "y": tensor(3, 2), "z": tensor(2)})
+    found = candidates(values.variable_for_argument, source, facts)
+    assert found[:2] == [source.replace("state(models)", "y"), source.replace("state(models)", "x")]
+    assert not any("vmap(f)(z)" in text for text in found)
+
+
 def test_an_attribute_becomes_a_tensor_and_its_entry_goes() -> None:
     source = """
 import torch
