@@ -10,6 +10,7 @@ from shrinkrepro.core.strategy import Strategy
 from shrinkrepro_strategies import (
     autograd,
     classes,
+    contexts,
     control_flow,
     divergence,
     expected,
@@ -33,6 +34,7 @@ from shrinkrepro_strategies import (
 _PARTS = (
     statements.STRATEGIES,
     control_flow.STRATEGIES,
+    contexts.STRATEGIES,
     imports.STRATEGIES,
     values.STRATEGIES,
     divergence.STRATEGIES,

@@ -296,19 +296,6 @@ def merge_return(program: Program, facts: Facts) -> Iterator[Edit]:
                     yield join(delete((*path, field, i + 1)), replace(at, f"return {source_of(first.value)}"))
 
 
-@strategy("merge-with", tier=Tier.MEDIUM)
-def merge_with(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Put one ``with`` for two of the same contexts, one after the other."""
-    for path, node in program.walk(ast.AST):
-        for field, body in statement_lists(node):
-            for i, (first, second) in enumerate(itertools.pairwise(body)):
-                if not isinstance(first, ast.With) or not isinstance(second, ast.With):
-                    continue
-                if list(map(ast.dump, first.items)) == list(map(ast.dump, second.items)):
-                    both = ast.With(first.items, [*first.body, *second.body])
-                    yield join(delete((*path, field, i + 1)), replace((*path, field, i), source_of(both)))
-
-
 @strategy("unwrap-statement", tier=Tier.MEDIUM)
 def unwrap_statement(program: Program, facts: Facts) -> Iterator[Edit]:
     """Keep a statement's value and drop the rest.
@@ -354,6 +341,5 @@ STRATEGIES = (
     drop_decorators,
     drop_bases,
     merge_return,
-    merge_with,
     unwrap_statement,
 )

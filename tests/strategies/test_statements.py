@@ -196,8 +196,3 @@ def test_a_function_of_autograd_keeps_its_staticmethod() -> None:
 def test_a_decorator_without_arguments_needs_no_call() -> None:
     found = candidates(statements.drop_decorators, "@a()\ndef f():\n    pass")
     assert found == [normal("def f():\n    pass"), normal("@a\ndef f():\n    pass")]
-
-
-def test_neighbours_with_the_same_contexts_become_one() -> None:
-    source = "with a(1), b:\n    f()\nwith a(1), b:\n    g()\nwith a(2):\n    h()"
-    assert candidates(statements.merge_with, source) == [normal("with a(1), b:\n    f()\n    g()\nwith a(2):\n    h()")]
