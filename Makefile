@@ -20,7 +20,9 @@ KINDS ?=
 ONLY  ?=
 ARGS  ?=
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild wheel check-cuda clean
+REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
+
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild examples test-browser wheel check-cuda clean
 
 setup: $(READY)
 
@@ -94,6 +96,21 @@ corpus-versions: $(READY) $(READY_OLD)
 # Reduces five cases again from their originals, or those of ONLY=, and compares byte for byte.
 corpus-rebuild: $(READY)
 	$(BIN)/python -m benchmarks.corpus $(ONLY)
+
+# The five reports in docs/examples; the last one needs the second torch.
+examples: $(READY) $(READY_OLD)
+	$(REPORT) corpus/cdist_forward_mode.py -o docs/examples/exception.md
+	$(REPORT) corpus/cholesky_inverse_jvp.py -o docs/examples/mismatch.md
+	$(REPORT) docs/examples/crash.py -o docs/examples/crash.md
+	$(REPORT) corpus/quantile_compiled_jvp.py -o docs/examples/compile.md
+	$(REPORT) corpus/function_returns_input_as_is.py --compare $(VENV_OLD)/bin/python -o docs/examples/regression.md
+
+# Opens an HTML report in headless Chromium. What it needs is installed where that may be done, else it skips.
+test-browser: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright axe-playwright-python || true
+	command -v chromium > /dev/null || ! command -v apt-get > /dev/null || test "$$(id -u)" != 0 \
+	    || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || true
+	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 # The wheel is built from the sdist and tried where nothing else is: no torch, no checkout on the path.
 wheel: $(READY)

@@ -69,6 +69,7 @@ def report(
 
     The program in it is run once more as it stands there. Nothing is sent anywhere without --open or --gh.
     """
+    from shrinkrepro.report.clipboard import check_terminal
     from shrinkrepro.report.files import claim_output, write_whole
     from shrinkrepro.tasks.filing import check_filing, file_issue
     from shrinkrepro.tasks.inputs import parse_duration
@@ -77,6 +78,8 @@ def report(
 
     if out is not None:
         claim_output(out, force=force, never=program)
+    if copy:
+        check_terminal(sys.stderr)
     if gh:
         check_filing(gh, words)
     request = ReportRequest(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LIMIT = 3_000_000  # bytes of the file
 _TEXTS = 1_500_000  # bytes of all programs and diffs together
+_MARKUP = 32  # bytes around each line of a diff
 _LINES = 400  # of one program that is shown whole
 _CURVES = (("queries", 860), ("seconds", 860), ("queries", 400), ("seconds", 400))
 _MARKS = {"passes": ("✓", "passes"), "fails the same": ("✗", "same"), "fails otherwise": ("≠", "other")}
@@ -98,7 +99,7 @@ def _shown(steps: Sequence[Step]) -> list[_Shown]:
         )
         lines = _diff_lines(diff) if number else ()
         short = step.source.count("\n") <= _LINES and (whole or number == len(steps) - 1)
-        size = sum(len(text) for _, text in lines) + (len(step.source) if short else 0)
+        size = sum(len(text) + _MARKUP for _, text in lines) + (len(step.source) if short else 0)
         if size > room:
             lines, short = (("hunk", "(too long to be shown here)"),), False
         room -= min(size, room)

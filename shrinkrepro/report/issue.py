@@ -136,16 +136,18 @@ def _count(rows: Sequence[NeighbourRow], outcome: str) -> int:
 
 def _how(bug: Bug) -> list[str]:
     """That a tool took part, in which way, and where the program comes from."""
-    made = f"The program was reduced by a tool, shrinkrepro {bug.version}"
+    tool = f"shrinkrepro {bug.version}"
     sizes = bug.reduction
+    lines = []
     if "tokens-before" in sizes and "tokens-after" in sizes:
-        made += f", from {sizes['tokens-before']} to {sizes['tokens-after']} tokens"
-    if sizes.get("queries"):
-        made += f" in {sizes['queries']} queries"
-    if sizes.get("seconds"):
-        made += f" and {float(sizes['seconds']):.0f} s"
-    checked = "; taken out of this report as it stands here, it was run once more and failed the same" * bug.confirmed
-    lines = [f"{made}{checked}. The tool wrote all of this from its runs, but for what is marked as a person's."]
+        made = f"The program was reduced by a tool, {tool}, from {sizes['tokens-before']}"
+        made += f" to {sizes['tokens-after']} tokens"
+        made += f" in {sizes['queries']} queries" if sizes.get("queries") else ""
+        made += f" and {float(sizes['seconds']):.0f} s" if sizes.get("seconds") else ""
+        lines.append(f"{made}.")
+    lines.append(f"This report was written by a tool, {tool}, from runs, but for what is marked as a person's.")
+    if bug.confirmed:
+        lines.append("The program was taken out of this report as it stands here, run once more, and failed the same.")
     if bug.control:
         lines.append(f"As the case records, the program {bug.control}.")
     if bug.origin:

@@ -44,7 +44,7 @@ def dtype_neighbours(text: Text) -> Iterator[Neighbour]:
         new = {text.span(node): full for node in named}
         for node in casts:
             assert isinstance(node.func, ast.Attribute)
-            new[text.span(node)] = f"{text.of(node.func.value)}.to({full})"
+            new[text.span(node.func.value)[1], text.span(node)[1]] = f".to({full})"
         if text.imported:
             new[(at, at)] = f"{text.torch}.set_default_dtype({full})\n"
         yield Neighbour("dtype", dtype, text.spliced(new))

@@ -78,6 +78,7 @@ def decorators(text: Text) -> Iterator[tuple[str, ast.expr]]:
 def stack(text: Text) -> list[str]:
     """The names of the transforms of the program, in the order of its text, compile among them."""
     found = [(text.span(site.node)[0], site.name) for site in sites(text)]
+    found += [(text.span(call)[0], name) for call, name in _functional(text)]
     found += [(text.span(node)[0], name) for name, node in decorators(text)]
     return [name for _, name in sorted(found)]
 
@@ -89,6 +90,7 @@ def transform_neighbours(text: Text, checked: bool) -> Iterator[Neighbour]:
         yield from _dropped(text, found)
         yield from _alone(text, found)
         yield from _swapped(text, found)
+    yield from _of_autograd(text, checked)
     for site in found:
         for title, template in _OTHER_WAYS.get(site.name, ()):
             plain = len(site.node.args) == 1 and not site.node.keywords
@@ -98,6 +100,29 @@ def transform_neighbours(text: Text, checked: bool) -> Iterator[Neighbour]:
             name = f"{text.torch}.autograd.functional.jvp"
             new = text.replaced({site.node.func: name})
             yield Neighbour("reference", "reverse mode twice for forward mode: autograd.functional.jvp", new)
+
+
+def _functional(text: Text) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of ``torch.autograd.functional``, each with its short name."""
+    for call, full in text.calls():
+        home, _, name = full.rpartition(".")
+        if home == "torch.autograd.functional" and len(call.args) >= 2:
+            yield call, name
+
+
+def _of_autograd(text: Text, checked: bool) -> Iterator[Neighbour]:
+    """The function as it is, and the transforms of ``torch.func``, for what ``torch.autograd.functional`` is called."""
+    for call, name in _functional(text):
+        given = call.args[1]
+        several = isinstance(given, ast.Tuple)
+        inputs = ", ".join(map(text.of, given.elts)) if isinstance(given, ast.Tuple) else text.of(given)
+        function = call.args[0]
+        if not checked:
+            plain = f"{text.operand(function)}({inputs})"
+            yield Neighbour("transforms", f"the function as it is, without {name}", text.replaced({call: plain}))
+        for other in {"jacobian": ("jacrev", "jacfwd"), "hessian": ("hessian",)}.get(name, ()) if not several else ():
+            new = f"{text.torch}.func.{other}({text.of(function)})({inputs})"
+            yield Neighbour("reference", f"func.{other} for autograd.functional.{name}", text.replaced({call: new}))
 
 
 def _filled(text: Text, site: Site, template: str) -> str:

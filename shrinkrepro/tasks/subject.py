@@ -14,20 +14,23 @@ from pathlib import Path
 from shrinkrepro.core.local_modules import imported_names
 from shrinkrepro.corpus import block
 from shrinkrepro.corpus.case import FAILS, Case, CaseError, read
-from shrinkrepro.errors import NotFailingError, TargetError, UsageError
+from shrinkrepro.errors import FailsEarlyError, NotFailingError, TargetError, UsageError
+from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import Execution
 from shrinkrepro.session import Progress, Request
-from shrinkrepro.session.original import run_original
+from shrinkrepro.session.original import libraries, make_target, read_script
 from shrinkrepro.tasks.case_signature import oracle_of
 from shrinkrepro.tasks.inputs import checked, read_source
 from shrinkrepro.tasks.status import status_of
 from shrinkrepro.workers import target as targets
 from shrinkrepro.workers.fresh import run_fresh
+from shrinkrepro.workers.locate import locate
 from shrinkrepro.workers.target import Target
 
 SECONDS = 60.0  # of one run when no --timeout is given
+_NO_TORCH = "No module named 'torch'"
 _TRIES = 3  # fresh runs of a failure that memory decides
 
 
@@ -81,21 +84,31 @@ def _is_case(text: str) -> bool:
 
 
 def _of_program(path: Path, request: Request, progress: Progress) -> Subject:
-    cwd = path.absolute().parent
     text = block.program(request.text or "")
-    try:
-        original = run_original(
-            replace(request, script=path, text=text, cwd=cwd, timeout=request.timeout or SECONDS), progress
-        )
-    except NotFailingError as error:
-        raise NotFailingError(
-            error.message, "was it edited? Reduce the script again, or give a program that fails"
-        ) from None
-    if original.local.sources:
-        names = ", ".join(sorted(original.local.sources))
+    asked = replace(request, script=path, text=text, cwd=path.absolute().parent)
+    script = read_script(asked)
+    target = make_target(asked, script)
+    target.check()
+    local = locate(target, text)
+    if local.sources:
+        names = ", ".join(sorted(local.sources))
         raise UsageError(f"{path} imports {names}, and a report is of one file", "shrinkrepro reduce folds them in")
+    target = replace(target, modules=libraries(script, local))
     limit = request.timeout or SECONDS
-    return Subject(path, original.script.text, original.oracle, original.target, original.fresh, limit)
+    progress.phase("running the program in a fresh interpreter")
+    fresh = run_fresh(target, text, limit)
+    oracle = Oracle.of(fresh)
+    if oracle is None:
+        raise NotFailingError(
+            f"{path} does not fail: it ended normally after {fresh.seconds:.1f} s",
+            "was it edited? Reduce the script again, or give a program that fails",
+        )
+    early = before_torch(fresh)
+    if early is not None:
+        if fresh.chain[-1:] and fresh.chain[-1].message == _NO_TORCH:
+            raise targets.no_torch(target.python, _NO_TORCH)
+        raise FailsEarlyError(early.message, early.hint)
+    return Subject(path, text, oracle, target, fresh, limit)
 
 
 def _of_case(case: Case, request: Request, scratch: Path) -> Subject:
@@ -123,7 +136,7 @@ def _of_case(case: Case, request: Request, scratch: Path) -> Subject:
 
 def _other(case: Case, oracle: Oracle | Faces, fresh: Execution, text: str, target: Target) -> Exception:
     """Why there is nothing to tell of ``case``: it was edited, or this is another torch."""
-    if fresh.chain and fresh.chain[-1].message == "No module named 'torch'":
+    if fresh.chain and fresh.chain[-1].message == _NO_TORCH:
         return targets.no_torch(target.python, fresh.chain[-1].message)
     status = status_of(fresh, oracle, text)
     now = f"it fails otherwise: {status.failure}" if status.failure else "it ends normally"
