@@ -15,8 +15,11 @@ from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import calls
 
 _SMALL = (2, 3, 5, 7, 11, 13, 4, 6, 8, 9, 10)
+_TOGETHER = ("torch.stack", "torch.cat", "torch.hstack", "torch.vstack", "torch.concat")
+_FILLED = ("ones", "zeros", "randn", "rand", "eye", "arange", "empty")
 _LARGEST = 1 << 24  # a larger number is no size
 
 
@@ -101,4 +104,34 @@ def neighbouring_sizes(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit((*_set(first, value), *_set(second, value)))
 
 
-STRATEGIES = (shrink_sizes_together, shrink_size, equal_sizes, neighbouring_sizes, size_one)
+@strategy("one-of-stack", tier=Tier.MEDIUM)
+def one_of_stack(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Keep one of the tensors that are put together, and shrink what has a size of as many elsewhere.
+
+    ``torch.stack([a, b, c])`` with ``torch.ones(2, 3)`` -> ``torch.stack([a])`` with ``torch.ones(2, 1)``, and ``a``
+    with ``torch.ones(2)``.
+    """
+    for path, node in program.walk(ast.Call):
+        name = calls.callee(program, path)
+        if name not in _TOGETHER or not node.args or not isinstance(node.args[0], ast.List | ast.Tuple):
+            continue
+        count = len(node.args[0].elts)
+        if count < 2 or any(isinstance(element, ast.Starred) for element in node.args[0].elts):
+            continue
+        fewer = [Change((*path, "args", 0, "elts", i)) for i in range(1, count)]
+        only = Change(path, program.text(node.args[0].elts[0]))
+        sizes = [(at, call) for at, call in _dimensions(program, count) if at[: len(path)] != path]
+        yield Edit((*fewer, *(Change(at, "1") for at, _ in sizes)))
+        yield Edit((only, *(Change(at, None if len(call.args) > 1 else "1") for at, call in sizes)))
+
+
+def _dimensions(program: Program, size: int) -> Iterator[tuple[Path, ast.Call]]:
+    """Where ``size`` is written as a dimension of a tensor of one value or of random numbers."""
+    for path, node in program.walk(ast.Call):
+        if (calls.callee(program, path) or "").removeprefix("torch.") in _FILLED:
+            for i, argument in enumerate(node.args):
+                if isinstance(argument, ast.Constant) and argument.value == size and type(argument.value) is int:
+                    yield (*path, "args", i), node
+
+
+STRATEGIES = (one_of_stack, shrink_sizes_together, shrink_size, equal_sizes, neighbouring_sizes, size_one)

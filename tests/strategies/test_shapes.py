@@ -37,3 +37,13 @@ def test_only_dimensions_of_tensors_when_facts_tell() -> None:
 
 def test_booleans_are_no_sizes() -> None:
     assert candidates(shapes.shrink_size, "f(True, 1, 0)") == []
+
+
+def test_one_of_a_stack_with_the_sizes_that_counted_it() -> None:
+    source = "import torch\ny = torch.stack([a, b, c])\nf(y, torch.ones(2, 3), torch.zeros(3))"
+    assert candidates(shapes.one_of_stack, source) == [
+        normal("import torch\ny = torch.stack([a])\nf(y, torch.ones(2, 1), torch.zeros(1))"),
+        normal("import torch\ny = a\nf(y, torch.ones(2), torch.zeros(1))"),
+    ]
+    assert candidates(shapes.one_of_stack, "import torch\ntorch.stack([a])") == []
+    assert candidates(shapes.one_of_stack, "import torch\ntorch.stack([*a, b])") == []
