@@ -33,7 +33,7 @@ from shrinkrepro.errors import (
     TooFlakyError,
     UsageError,
 )
-from shrinkrepro.session import AlsoFound, Counts, Progress, Reduction, Request
+from shrinkrepro.session import AlsoFound, Confinement, Counts, Progress, Reduction, Request
 from shrinkrepro.tasks import check as _check
 from shrinkrepro.tasks import function as _function
 from shrinkrepro.tasks import reduction as _reduction
@@ -47,6 +47,7 @@ __all__ = [
     "AlsoFound",
     "Change",
     "CheckResult",
+    "Confinement",
     "Counts",
     "Edit",
     "Facts",
@@ -75,6 +76,9 @@ __all__ = [
     "strategy",
     "try_transforms",
 ]
+
+
+CONFINED = Confinement()  # the default: nothing that a program does outlives it
 
 
 class Silent:
@@ -113,6 +117,7 @@ def reduce(
     seed: int = 0,
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
+    confinement: Confinement = CONFINED,
     anyway: bool = False,
     out: str | os.PathLike[str] | None = None,
     fresh: bool = False,
@@ -145,6 +150,7 @@ def reduce(
         seed: of the target's random number generators.
         isolation: ``fork`` or ``spawn``; by default fork where it serves.
         preload: a Python file that is run before the script in every run.
+        confinement: what programs may write to, reach and take.
         anyway: reduce also a failure that comes before anything of torch's.
         out: a file for the result. While the run goes on, the best program so far is beside it as ``NAME.partial.py``;
             a run that was killed is taken up where it was. ``Reduction.unwritten`` says why there is no such file.
@@ -178,6 +184,7 @@ def reduce(
         seed=seed,
         isolation=isolation,
         preload=_path(preload),
+        confinement=confinement,
         anyway=anyway,
         output=_path(out),
         fresh=fresh,
@@ -201,6 +208,7 @@ def check(
     seed: int = 0,
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
+    confinement: Confinement = CONFINED,
     progress: Progress | None = None,
 ) -> CheckResult:
     """Run a script a few times and say what fails, where, how reliably, and what ``reduce`` would make of it.
@@ -221,6 +229,7 @@ def check(
         seed=seed,
         isolation=isolation,
         preload=_path(preload),
+        confinement=confinement,
     )
     if under is not None:
         return _function.check(request, under, progress or Silent())
@@ -238,6 +247,7 @@ def sanitize(
     seed: int = 0,
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
+    confinement: Confinement = CONFINED,
     progress: Progress | None = None,
 ) -> SanitizeResult:
     """Run a script once with every outermost transform call also run by its reference, and say which differ.
@@ -256,6 +266,7 @@ def sanitize(
         seed=seed,
         isolation=isolation,
         preload=_path(preload),
+        confinement=confinement,
     )
     return _sanitize.sanitize(request, progress or Silent())
 
@@ -274,6 +285,7 @@ def try_transforms(
     seed: int = 0,
     isolation: str | None = None,
     preload: str | os.PathLike[str] | None = None,
+    confinement: Confinement = CONFINED,
     progress: Progress | None = None,
 ) -> TransformsResult:
     """Say under which transforms a function differs from its reference; ``under.transform`` is ``"all"``.
@@ -294,6 +306,7 @@ def try_transforms(
         seed=seed,
         isolation=isolation,
         preload=_path(preload),
+        confinement=confinement,
     )
     return _function.try_all(request, under, progress or Silent())
 

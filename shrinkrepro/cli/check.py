@@ -33,6 +33,10 @@ def check(
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
     preload: options.Preload = None,
+    allow_write: options.AllowWrite = None,
+    allow_network: options.AllowNetwork = False,
+    no_sandbox: options.NoSandbox = False,
+    memory: options.Memory = None,
     json: options.Json = None,
     quiet: options.QuietFlag = False,
     no_color: options.NoColor = False,
@@ -49,6 +53,7 @@ def check(
     from shrinkrepro.report.sanitized import print_sanitized
 
     path, arguments = options.program_arguments(script, module, args)
+    confinement = options.confinement(allow_write, allow_network, no_sandbox, memory)
     under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
     if json is not None:
         claim_output(json, force=True, never=path, option="--json")
@@ -66,6 +71,7 @@ def check(
                 seed=seed,
                 isolation=isolation,
                 preload=preload,
+                confinement=confinement,
                 progress=progress,
             )
         if json is not None:
@@ -84,6 +90,7 @@ def check(
                 seed=seed,
                 isolation=isolation,
                 preload=preload,
+                confinement=confinement,
                 progress=progress,
             )
         if not quiet:
@@ -112,6 +119,7 @@ def check(
                 seed=seed,
                 isolation=isolation,
                 preload=preload,
+                confinement=confinement,
                 progress=progress,
             )
     except NotFailingError:

@@ -7,9 +7,12 @@ command line and the library answer a bad one with the same words.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from shrinkrepro.session.request import Confinement
 
 Script = Annotated[
     str | None, typer.Argument(metavar="SCRIPT", help="The script that fails, or a pytest id.", show_default=False)
@@ -72,9 +75,38 @@ Isolation = Annotated[
 Preload = Annotated[
     Path | None, typer.Option("--preload", metavar="FILE", help="Python code to run before the script in every run.")
 ]
+AllowWrite = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--allow-write", metavar="PATH", help="Let runs really write to this file or folder; may be repeated."
+    ),
+]
+AllowNetwork = Annotated[bool, typer.Option("--allow-network", help="Let runs reach the network.")]
+NoSandbox = Annotated[
+    bool, typer.Option("--no-sandbox", help="Run everything as you would, with your files, network and environment.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory that one run may take: 4G, 500M.  [default: a share of half of what is free]",
+    ),
+]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the whole result to FILE as JSON.")]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR=1 does the same).")]
+
+
+def confinement(
+    allow_write: list[Path] | None, allow_network: bool, no_sandbox: bool, memory: str | None
+) -> Confinement:
+    """What the options for it say."""
+    from shrinkrepro.session.request import Confinement
+    from shrinkrepro.tasks.inputs import parse_size
+
+    size = parse_size(memory, "--memory") if memory is not None else None
+    return Confinement(not no_sandbox, allow_network, tuple(allow_write or ()), size)
 
 
 def program_arguments(

@@ -73,6 +73,10 @@ def reduce(
     seed: options.Seed = 0,
     isolation: options.Isolation = None,
     preload: options.Preload = None,
+    allow_write: options.AllowWrite = None,
+    allow_network: options.AllowNetwork = False,
+    no_sandbox: options.NoSandbox = False,
+    memory: options.Memory = None,
     json: options.Json = None,
     report: Annotated[
         Path | None,
@@ -101,6 +105,7 @@ def reduce(
     from shrinkrepro.tasks.pytest_id import is_test_id, script_of_id
 
     path, arguments = options.program_arguments(script, module, args)
+    confinement = options.confinement(allow_write, allow_network, no_sandbox, memory)
     under = function_options.under(function, transform, inputs, in_dims, argnums, tangents)
     if under is not None and differs is not None:
         raise UsageError("--differs has no place beside --function", "a function is compared with its reference")
@@ -119,6 +124,7 @@ def reduce(
                 seed=seed,
                 isolation=isolation,
                 preload=preload,
+                confinement=confinement,
                 progress=progress,
             )
         if json is not None:
@@ -163,6 +169,7 @@ def reduce(
             seed=seed,
             isolation=isolation,
             preload=preload,
+            confinement=confinement,
             anyway=anyway,
             out=output,
             fresh=fresh,

@@ -18,7 +18,7 @@ _FILE = re.compile(
     r"(?:No such file or directory|cannot find the file specified|Is a directory|Permission denied): (?P<file>.+)$"
 )
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
-_NETWORK = frozenset({"URLError", "HTTPError", "gaierror", "ConnectionError", "ConnectionRefusedError", "MaxRetryError",
+NETWORK = frozenset({"URLError", "HTTPError", "gaierror", "ConnectionError", "ConnectionRefusedError", "MaxRetryError",
                       "ConnectTimeout", "LocalEntryNotFoundError", "SSLError", "ConnectionResetError"})  # fmt: skip
 _FILES = frozenset(
     {"FileNotFoundError", "IsADirectoryError", "NotADirectoryError", "PermissionError", "FileExistsError"}
@@ -91,15 +91,15 @@ def _missing(error: Raised, execution: Execution) -> Early | None:
             "the script reads from its standard input, which is closed",
             "put the input into the script, or read it from a file",
         )
-    if _environment(error):
-        what = quoted[1] if quoted else error.message
+    what = environment_variable(error)
+    if what:
         return Early(f"the environment variable {what!r} is not set", f"set it: {what}=... shrinkrepro reduce ...")
     if name == "IndexError" and "sys.argv" in execution.stderr:
         return Early(
             "the script takes an argument from sys.argv that was not given",
             "give its arguments after --, as in: reduce SCRIPT -- ARGS",
         )
-    if name in _NETWORK:
+    if name in NETWORK:
         return Early(
             f"the script needs the network: {_line(error)}", "download what it needs first, and read it from a file"
         )
@@ -111,10 +111,13 @@ def _missing(error: Raised, execution: Execution) -> Early | None:
     return None
 
 
-def _environment(error: Raised) -> bool:
-    """Whether a KeyError comes from os.environ."""
+def environment_variable(error: Raised) -> str:
+    """The variable that a KeyError from os.environ is about; empty when it is another error."""
     last = error.frames[-1] if error.frames else None
-    return error.type == "KeyError" and last is not None and last.lib and last.file in ("os.py", "<frozen os>")
+    if error.type != "KeyError" or last is None or not last.lib or last.file not in ("os.py", "<frozen os>"):
+        return ""
+    quoted = _QUOTED.search(error.message)
+    return quoted[1] if quoted else error.message
 
 
 def _line(error: Raised) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrinkrepro.session.request import AlsoFound, Counts, Progress, Reduction, Request
+from shrinkrepro.session.request import AlsoFound, Confinement, Counts, Progress, Reduction, Request
 from shrinkrepro.session.run import run
 
-__all__ = ["AlsoFound", "Counts", "Progress", "Reduction", "Request", "run"]
+__all__ = ["AlsoFound", "Confinement", "Counts", "Progress", "Reduction", "Request", "run"]

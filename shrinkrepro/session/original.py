@@ -30,6 +30,7 @@ from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised, from_wire, to_wire
+from shrinkrepro.session.confined import OUTSIDE, check_refused
 from shrinkrepro.session.differing import compared, settled
 from shrinkrepro.session.journal import Journal, journal_path
 from shrinkrepro.session.request import Progress, Request
@@ -108,6 +109,10 @@ def make_target(request: Request, script: Script) -> Target:
         package=script.package,
         seed=request.seed,
         preload=request.preload.absolute() if request.preload else None,
+        memory=request.confinement.memory,
+        allow_write=tuple(path.resolve() for path in request.confinement.allow_write),
+        network=request.confinement.network,
+        sandbox=request.confinement.sandbox,
     )
 
 
@@ -155,6 +160,7 @@ def _run_original(
     script = replace(script, text=made.text) if made is not None else script
     progress.phase("running the original in a fresh interpreter")
     fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
+    check_refused(fresh, target, progress, request.anyway)
     if fresh.status == LOST:
         raise TargetError(f"the script could not be run: {fresh.detail}", "try --python PATH")
     if request.differs is not None and made is not None:
@@ -215,7 +221,8 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
     last = f"; its last line was {printed[-1]!r}" if printed else "; it printed nothing"
     return NotFailingError(
         f"{script.path.name} does not fail: it ended normally after {fresh.seconds:.1f} s{last}",
-        "if it prints what is wrong, name it: --differs GOT WANT (shrinkrepro check lists the pairs that differ)",
+        "if it prints what is wrong, name it: --differs GOT WANT (shrinkrepro check lists the pairs that differ)"
+        + (OUTSIDE if request.confinement.sandbox else ""),
     )
 
 
@@ -276,6 +283,7 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
         try:
             original = _as_before(original, pool, progress)
             runs = _run_warm(original, pool, limit)
+            progress.note(f"confinement: {pool.info.confinement}")
         except BaseException:
             pool.close()
             raise

@@ -15,6 +15,16 @@ from shrinkrepro.oracles.flakiness import Rate
 
 
 @dataclass(frozen=True)
+class Confinement:
+    """What programs may do beyond computing; by default nothing that outlives them."""
+
+    sandbox: bool = True  # False: they run as the user does, within limits of time and memory
+    network: bool = False
+    allow_write: tuple[Path, ...] = ()  # files and folders that they really write to
+    memory: int | None = None  # bytes that each may add; None: half of what is free, shared by the jobs
+
+
+@dataclass(frozen=True)
 class Request:
     """What the user asked for. Times in seconds; ``None`` means: decide from the original's runs."""
 
@@ -36,6 +46,7 @@ class Request:
     preload: Path | None = None
     differs: tuple[str, str] | None = None  # expressions to compare in a last line, of a script that does not fail
     controls: tuple[str, ...] = ()  # names (primal, reference, ...); "none"; none given: chosen from the original
+    confinement: Confinement = Confinement()
     anyway: bool = False  # reduce even a failure that comes before torch
     output: Path | None = None  # where the result goes; then the best so far is beside it, and a journal is kept
     fresh: bool = False  # begin anew, whatever an earlier run's journal has

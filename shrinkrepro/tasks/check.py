@@ -74,6 +74,8 @@ def check(request: Request, progress: Progress) -> CheckResult:
         for number in (1, 2):
             progress.phase(f"running it in server {number}")
             with Pool(original.target) as pool:
+                if number == 1:
+                    progress.note(f"confinement: {pool.info.confinement}")
                 runs += [_run(f"server {number}", e, oracle, text) for e in pool.run([job] * _RUNS_PER_SERVER)]
                 if number == 2 and all(run.same for run in runs):
                     isolation = "fork"

@@ -19,6 +19,7 @@ from shrinkrepro.oracles import controls
 from shrinkrepro.session import Request
 
 _DURATION = re.compile(r"(?:(?P<h>\d+(?:\.\d+)?)h)?(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s?)?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _DEVICE = re.compile(r"[a-z_]+(:\d+)?")
 _MATCHES = ("signature", "message", "type")
@@ -38,6 +39,19 @@ def parse_duration(text: str, option: str) -> float:
     return seconds
 
 
+def parse_size(text: str, option: str) -> int:
+    """Bytes of ``4G``, ``500M``, ``4GiB``, ``2.5GB`` or ``4096``; units are powers of 1024.
+
+    Raises:
+        UsageError: it is none of these, or not above zero.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
+    if size <= 0:
+        raise UsageError(f"{option} {text!r} is not a size above zero", "write it as 4G, 500M or a number of bytes")
+    return size
+
+
 def checked(request: Request) -> Request:
     """``request`` with its interpreter found, once everything in it has been looked at.
 
@@ -51,6 +65,7 @@ def checked(request: Request) -> Request:
     _check_numbers(request)
     if request.cwd is not None and not request.cwd.is_dir():
         raise UsageError(f"--cwd {request.cwd} is not a folder", "name one that exists")
+    _check_confinement(request)
     if request.preload is not None:
         _compile(read_source(request.preload, "--preload "), str(request.preload))
     return replace(request, python=_find_python(request.python), controls=_checked_controls(request.controls))
@@ -155,6 +170,20 @@ def _check_numbers(request: Request) -> None:
         raise UsageError(f"--isolation {request.isolation!r} is not known", "it is fork or spawn")
     if request.device is not None and not _DEVICE.fullmatch(request.device):
         raise UsageError(f"--device {request.device!r} is not a device", "write it as torch does: cpu, cuda:0, mps")
+
+
+def _check_confinement(request: Request) -> None:
+    asked = request.confinement
+    for path in asked.allow_write:
+        if not path.exists():
+            raise UsageError(f"--allow-write {path} does not exist", "name a file or a folder that is there")
+        if path.resolve() == Path(path.anchor or "/").resolve():
+            raise UsageError(f"--allow-write {path} is everything", "to run without confinement, say --no-sandbox")
+    if asked.memory is not None and asked.memory <= 0:
+        raise UsageError(f"--memory {asked.memory} is not a size above zero", "write it as 4G or 500M")
+    if not asked.sandbox and (asked.allow_write or asked.network):
+        option = "--allow-write" if asked.allow_write else "--allow-network"
+        raise UsageError(f"{option} has no place beside --no-sandbox", "without confinement everything is allowed")
 
 
 def _find_python(python: str | None) -> str | None:
