@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from shrinkrepro.errors import UsageError
 from shrinkrepro.report.bug import Step
 
 _NAMED = 5  # passes with a colour of their own: those that took most away
@@ -25,17 +24,9 @@ _XLINK = re.compile(r' xmlns:xlink="[^"]*"')
 
 
 def curve(steps: Sequence[Step], over: str, width: int) -> str:
-    """Tokens over ``over`` (``queries`` or ``seconds``) as SVG, ``width`` units wide.
+    """Tokens over ``over`` (``queries`` or ``seconds``) as SVG, ``width`` units wide."""
+    import vl_convert
 
-    Raises:
-        UsageError: the library that draws it is not installed.
-    """
-    try:
-        import vl_convert
-    except ImportError:
-        raise UsageError(
-            "an HTML report needs vl-convert-python, which is not installed", 'pip install "shrinkrepro[report]"'
-        ) from None
     svg = vl_convert.vegalite_to_svg(_specification(steps, over, width), allowed_base_urls=[])
     return _XLINK.sub("", svg).replace("<svg ", f'<svg role="img" aria-label="{_told(steps, over)}" ', 1)
 

@@ -7,6 +7,7 @@ So it reads and prints without the script too. Long reductions leave out full te
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -38,18 +39,28 @@ class _Shown:
     program: str  # empty where it is too long
 
 
+def check_libraries() -> None:
+    """Make sure that the libraries are there which make the page.
+
+    Raises:
+        UsageError: they are not installed.
+    """
+    missing = [name for name in ("jinja2", "vl_convert") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"an HTML report needs {' and '.join(missing)}, not installed here", 'pip install "shrinkrepro[report]"'
+        )
+
+
 def html(bug: Bug) -> str:
     """The page.
 
     Raises:
         UsageError: the libraries for it are not installed, or the program is too long for a page.
     """
-    try:
-        import jinja2
-    except ImportError:
-        raise UsageError(
-            "an HTML report needs Jinja2, which is not installed", 'pip install "shrinkrepro[report]"'
-        ) from None
+    check_libraries()
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("shrinkrepro.report"),
         autoescape=True,

@@ -103,7 +103,7 @@ def _bug(bug: Bug, length: int, fold: bool) -> list[str]:
         lines = [f"- torch {bug.torch}, Python {bug.python}: fails as above"]
         lines += [f"- torch {one.torch}, Python {one.python}: {one.outcome}" for one in bug.elsewhere]
         parts += ["**The same program with other versions:**", "\n".join(lines)]
-    if bug.rows:
+    if bug.rows or bug.not_asked:
         parts += _neighbourhood(bug, length, fold)
     parts += ["\n".join(f"- {finding}" for finding in bug.findings)] if bug.findings else []
     return [*parts, *_how(bug)]
@@ -113,11 +113,11 @@ def _neighbourhood(bug: Bug, length: int, fold: bool) -> list[str]:
     parts = []
     if bug.nearest:
         parts += [f"**The nearest program that passes** ({bug.nearest}):", _fenced(bug.diff, "diff")]
-    table = _cut("\n".join(_table(bug.rows)), length)
+    table = _cut("\n".join(_table(bug.rows)), length) if bug.rows else ""
     left = [f"Not run, for lack of time: {'; '.join(bug.not_asked)}."] if bug.not_asked else []
     counts = ", ".join(f"{n} {_MANY[what]}" for what in _OUTCOMES for n in [_count(bug.rows, what)] if n)
     title = f"What else was run: {len(bug.rows)} programs beside it ({counts})"
-    return [*parts, _folded(title, "\n\n".join([table, *left]), fold)]
+    return [*parts, _folded(title, "\n\n".join(filter(None, [table, *left])), fold)]
 
 
 def _table(rows: Sequence[NeighbourRow]) -> list[str]:
@@ -136,16 +136,13 @@ def _count(rows: Sequence[NeighbourRow], outcome: str) -> int:
 
 def _how(bug: Bug) -> list[str]:
     """That a tool took part, in which way, and where the program comes from."""
-    tool = f"shrinkrepro {bug.version}"
     sizes = bug.reduction
-    lines = []
+    lines = [f"This report was written by a tool, shrinkrepro {bug.version}, from runs, but for the words of a person."]
     if "tokens-before" in sizes and "tokens-after" in sizes:
-        made = f"The program was reduced by a tool, {tool}, from {sizes['tokens-before']}"
-        made += f" to {sizes['tokens-after']} tokens"
+        made = f"The tool reduced the program too, from {sizes['tokens-before']} to {sizes['tokens-after']} tokens"
         made += f" in {sizes['queries']} queries" if sizes.get("queries") else ""
         made += f" and {float(sizes['seconds']):.0f} s" if sizes.get("seconds") else ""
         lines.append(f"{made}.")
-    lines.append(f"This report was written by a tool, {tool}, from runs, but for what is marked as a person's.")
     if bug.confirmed:
         lines.append("The program was taken out of this report as it stands here, run once more, and failed the same.")
     if bug.control:

@@ -92,7 +92,7 @@ class Words:
         found = ["module: functorch"] if functional else []
         found += ["module: vmap"] if "vmap" in names or places.VMAP in levels else []
         found += ["module: forward ad"] if names & _FORWARD or places.JVP in levels else []
-        found += ["module: autograd"] if places.FUNCTION in levels or "grad" in levels or not names else []
+        found += ["module: autograd"] if places.FUNCTION in levels or "grad" in levels else []
         found += ["oncall: pt2"] + ["dynamo-functorch"] * functional if compiled else []
         found += ["module: correctness (silent)"] if self.signature.kind == MISMATCH else []
         found += ["module: crash"] if self.signature.kind == CRASH else []

@@ -1,6 +1,6 @@
 """The task behind ``shrinkrepro explain``: the neighbours of a failing program are run, and what came of each is told.
 
-Decision: no neighbour is told of that was not run. All of it takes no longer than five fresh runs of the program; what
+Decision: no neighbour is told of that was not run. All of it takes no longer than five fresh runs of the program: what
 that time does not reach is listed as not asked. The nearest neighbour that passes is run in a fresh interpreter too.
 """
 
@@ -31,6 +31,7 @@ OTHERWISE = "fails otherwise"
 UNSETTLED = "not settled"  # timed out, or its worker was lost
 
 FRESH_RUNS = 5  # of the program, that all of it may take
+_QUICK = 1.0  # seconds of a warm run, below which all neighbours are asked that compile nothing: it takes a second
 _SPARE = 1.7  # fresh runs, for the one at the end and what surrounds it
 _RUN_SECONDS = 10.0  # of one neighbour; one that compiles gets what is left
 _CONFIRMED = 2  # passing neighbours that are run fresh until one holds
@@ -167,8 +168,8 @@ def _ask(of: Subject, pool: Pool, made: Sequence[Neighbour], seconds: float, ask
     quick = [one for one in made if not one.slow and "compile" not in one.source]
     slow = [one for one in made if one not in quick]
     spare = _SPARE * of.fresh.seconds
-    width = 4 * pool.jobs
-    while quick and time.monotonic() + spare < asked.deadline:
+    width = 4 * pool.jobs if seconds > _QUICK else max(1, len(quick))
+    while quick and (seconds < _QUICK or time.monotonic() + spare < asked.deadline):
         group, quick = quick[:width], quick[width:]
         _run(of, pool, group, min(_RUN_SECONDS, max(1.0, 20 * seconds)), asked)
     while slow and time.monotonic() + spare < asked.deadline:

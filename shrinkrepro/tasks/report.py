@@ -23,6 +23,7 @@ from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import signature_of
 from shrinkrepro.protocol import OK
 from shrinkrepro.report.bug import Bug, Elsewhere, NeighbourRow, Step, mapped
+from shrinkrepro.report.html import check_libraries, html
 from shrinkrepro.report.issue import github, markdown
 from shrinkrepro.report.mask import Mask
 from shrinkrepro.session import Progress
@@ -81,6 +82,8 @@ def report(request: ReportRequest, form: str, progress: Progress) -> tuple[Bug, 
         raise UsageError(f"--format {form!r} is not known", f"it is one of {', '.join(FORMATS)}")
     if request.environment not in (FULL, SHORT):
         raise UsageError(f"--environment {request.environment!r} is not known", f"it is {FULL} or {SHORT}")
+    if form == "html":
+        check_libraries()
     pythons = [found_python(python, "--compare ") for python in request.compare]
     request = _with_record(request)
     with subject(
@@ -102,8 +105,6 @@ def rendered(bug: Bug, form: str) -> str:
     if form == "json":
         return json.dumps(asdict(bug), indent=2, ensure_ascii=False, default=str) + "\n"
     if form == "html":
-        from shrinkrepro.report.html import html
-
         return html(bug)
     return github(bug) if form == "github" else markdown(bug)
 
@@ -142,13 +143,13 @@ def _bug(
     rows = around.rows if around is not None else ()
     nearest = around.nearest if around is not None else None
     own_title = case.title if case is not None and case.title != default_title(case.failure) else ""
-    regression = any(one.outcome == "ends normally" for one in elsewhere)
+    older = [f"torch {one.torch}" for one in elsewhere if one.outcome == "ends normally"]
     return Bug(
         title=request.title or own_title or words.title(),
         summary=words.summary(nearest.title if nearest is not None else ""),
         kind=signature.kind,
         program=of.text if of.text.endswith("\n") else of.text + "\n",
-        expected=words.expected([nearest.title] if nearest is not None else []),
+        expected=words.expected([*older, *([nearest.title] if nearest is not None else [])]),
         actual=_plain_paths(telling(of.fresh), of),
         output=_plain_paths(of.fresh.stdout + of.fresh.stderr, of),
         failure=signature.describe(),
@@ -168,7 +169,7 @@ def _bug(
         origin=request.origin or (case.origin if case is not None else ""),
         words=request.words,
         query=words.query(),
-        labels=words.labels(regression),
+        labels=words.labels(bool(older)),
         umbrellas=words.umbrellas(),
         version=version("shrinkrepro"),
     )

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from shrinkrepro.cli.main import main
 from shrinkrepro.errors import UsageError
+from shrinkrepro.report.bug import Bug
 from shrinkrepro.report.clipboard import copy
 from shrinkrepro.report.explained import print_explained, scripts
+from shrinkrepro.report.issue import github
 from shrinkrepro.tasks.explain import ExplainResult, Row
-from shrinkrepro.tasks.filing import check_filing
-from tests.cli.command import says_one_error, shrinkrepro
+from shrinkrepro.tasks.filing import check_filing, file_issue
+from tests.cli.command import Done, says_one_error, shrinkrepro
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -53,8 +56,17 @@ def folder(tmp_path: Path) -> Path:
         ("reduce fails.py --report nowhere/x.md", ("--report", "nowhere")),
     ],
 )
-def test_one_clear_line(folder: Path, line: str, words: tuple[str, ...]) -> None:
-    says_one_error(shrinkrepro(*line.split(), cwd=folder), 2, *words)
+def test_one_clear_line(
+    folder: Path,
+    line: str,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    code = main(line.split())
+    out, err = capsys.readouterr()
+    says_one_error(Done(code, out, err), 2, *words)
     assert (folder / "taken.md").read_text() == "mine\n"
 
 
@@ -69,6 +81,38 @@ def test_gh_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError, match="gh, which is not there"):
         check_filing("pytorch/pytorch", "my words")
+
+
+BUG = Bug(
+    title="a title",
+    summary="It raises.",
+    kind="exception",
+    program="import torch\n",
+    expected="nothing.",
+    actual="RuntimeError: no",
+    output="RuntimeError: no",
+    failure="RuntimeError: no",
+    torch="2.13.0",
+    python="3.11.7",
+    words="My own words.",
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell script stands in for gh")
+def test_gh_gets_the_title_and_the_body_and_its_refusal_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gh = tmp_path / "gh"
+    gh.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\ncat > {tmp_path}/body\necho https://github.com/o/r/1\n')
+    gh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    check_filing("o/r", BUG.words)
+    assert file_issue(BUG, "o/r") == "https://github.com/o/r/1"
+    assert (tmp_path / "asked").read_text() == "issue create --repo o/r --title a title --body-file -\n"
+    assert (tmp_path / "body").read_text(encoding="utf-8") == github(BUG)
+    gh.write_text("#!/bin/sh\necho 'not logged in' >&2\nexit 4\n")
+    with pytest.raises(UsageError, match="not logged in"):
+        file_issue(BUG, "o/r")
 
 
 def test_every_option_of_the_new_commands_has_a_help_and_the_readme_names_the_commands(tmp_path: Path) -> None:
