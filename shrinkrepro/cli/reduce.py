@@ -12,6 +12,7 @@ import typer
 from shrinkrepro.cli import function_options, options
 from shrinkrepro.cli.add import Origin, Title
 from shrinkrepro.cli.console import console
+from shrinkrepro.cli.report import form_of
 from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, UNCONFIRMED, UsageError
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def reduce(
     from shrinkrepro.tasks.add import AddRequest, case_file, of_reduction
     from shrinkrepro.tasks.inputs import parse_duration
     from shrinkrepro.tasks.pytest_id import is_test_id, script_of_id
+    from shrinkrepro.tasks.report import check_form
 
     path, arguments = options.program_arguments(script, module, args)
     confinement = options.confinement(allow_write, allow_network, no_sandbox, memory)
@@ -147,6 +149,7 @@ def reduce(
             claim_output(json, force=True, never=path, option="--json")
         if report is not None:
             claim_output(report, force=True, never=path, option="--report")
+            check_form(form_of(report))
     seconds = parse_duration(budget, "--budget") if budget is not None else DEFAULT_BUDGET
 
     with _progress(path, seconds, quiet, no_color) as progress:
@@ -208,7 +211,6 @@ def _report(
     """The text of the report of what was written to ``program``, in the format that the name of ``file`` asks for."""
     import dataclasses
 
-    from shrinkrepro.cli.report import form_of
     from shrinkrepro.tasks.report import ReportRequest, of_record, report
 
     steps, sizes = of_record(dataclasses.asdict(reduction))

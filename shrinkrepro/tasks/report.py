@@ -78,12 +78,9 @@ def report(request: ReportRequest, form: str, progress: Progress) -> tuple[Bug, 
     Raises:
         ShrinkReproError: it cannot be read, does not fail the same, or the report's own program does not.
     """
-    if form not in FORMATS:
-        raise UsageError(f"--format {form!r} is not known", f"it is one of {', '.join(FORMATS)}")
+    check_form(form)
     if request.environment not in (FULL, SHORT):
         raise UsageError(f"--environment {request.environment!r} is not known", f"it is {FULL} or {SHORT}")
-    if form == "html":
-        check_libraries()
     pythons = [found_python(python, "--compare ") for python in request.compare]
     request = _with_record(request)
     with subject(
@@ -98,6 +95,18 @@ def report(request: ReportRequest, form: str, progress: Progress) -> tuple[Bug, 
         progress.phase("running the program as it stands in the report")
         bug = _confirmed(of, bug)
     return bug, rendered(bug, form)
+
+
+def check_form(form: str) -> None:
+    """Make sure that a report can be written in ``form``.
+
+    Raises:
+        UsageError: there is no such format, or its libraries are not installed.
+    """
+    if form not in FORMATS:
+        raise UsageError(f"--format {form!r} is not known", f"it is one of {', '.join(FORMATS)}")
+    if form == "html":
+        check_libraries()
 
 
 def rendered(bug: Bug, form: str) -> str:
