@@ -65,7 +65,7 @@ class Words:
         """What should happen; ``others`` are neighbours that pass, in words."""
         known = f" as it does with {others[0]}" if others else ""
         if self.signature.kind == MISMATCH:
-            return f"the two values agree,{known}." if known else "the two values agree."
+            return f"the two values agree{',' + known.replace('it does', 'they do') if known else ''}."
         if self.signature.kind == WARNING:
             return f"no warning{',' + known if known else ''}."
         return f"the program ends normally{',' + known if known else ''}."

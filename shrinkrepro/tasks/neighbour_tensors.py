@@ -19,6 +19,7 @@ _CASTS = frozenset({"double", "float", "half", "bfloat16"})
 _SHAPED = frozenset({"zeros", "ones", "rand", "randn", "empty", "full", "eye"})
 _FILLED = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 _SIZES = (0, 1, 2)
+_LITERALS = 6  # numbers that are exchanged one by one
 _LAID_OUT = frozenset({"t", "transpose", "permute", "expand", "movedim", "swapaxes"})
 
 
@@ -134,6 +135,24 @@ def value_neighbours(text: Text) -> Iterator[Neighbour]:
     if numbers:
         new_numbers: dict[ast.AST, str] = {node: repr(node.value + 1) for node in numbers}  # type: ignore[operator]
         yield Neighbour("values", "every number in torch.tensor one more", text.replaced(new_numbers))
+
+
+def literal_neighbours(text: Text) -> Iterator[Neighbour]:
+    """Each number that stands elsewhere than in a tensor's making or an index: 0, 1, and one more than it is."""
+    made = {id(node) for call, _ in text.factories() for node in ast.walk(call)}
+    made |= {id(node) for one in ast.walk(text.tree) if isinstance(one, ast.Subscript) for node in ast.walk(one.slice)}
+    numbers = [
+        node
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float) and id(node) not in made
+    ]
+    for node in sorted(numbers, key=text.span)[:_LITERALS]:
+        value = node.value
+        assert isinstance(value, int | float)
+        for other in dict.fromkeys((0, 1, value + 1)):
+            if other != value:
+                where = f"the number {value!r} in line {node.lineno} made {other!r}"
+                yield Neighbour("values", where, text.replaced({node: repr(other)}))
 
 
 def _full(text: Text, call: ast.Call) -> str:

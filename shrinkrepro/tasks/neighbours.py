@@ -14,6 +14,7 @@ from shrinkrepro.tasks.neighbour_tensors import (
     dtype_neighbours,
     gradient_neighbours,
     layout_neighbours,
+    literal_neighbours,
     size_neighbours,
     value_neighbours,
 )
@@ -59,6 +60,7 @@ def _all(text: Text, checked: bool, device: str, devices: Sequence[str], compile
         yield from operator_neighbours(text)
         yield from size_neighbours(text)
         yield from value_neighbours(text)
+        yield from literal_neighbours(text)
     yield from dtype_neighbours(text)
     yield from device_neighbours(text, devices, device)
     yield from layout_neighbours(text)

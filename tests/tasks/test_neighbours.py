@@ -85,6 +85,13 @@ def test_a_custom_function_is_exchanged_for_an_operator() -> None:
     assert "torch.vmap(torch.exp)(torch.zeros(1))" in made(source)["torch.exp for F.apply"]
 
 
+def test_numbers_of_the_program_are_exchanged_one_by_one() -> None:
+    found = made("import torch\nx = torch.ones(7)[1]\ntorch.vmap(lambda y: y << 40)(x)\n")
+    assert "y << 0)" in found["the number 40 in line 3 made 0"]
+    assert "y << 41)" in found["the number 40 in line 3 made 41"]
+    assert not any("number 1 " in title or "number 7 " in title for title in found)
+
+
 def test_another_device_is_one_that_is_there() -> None:
     source = "import torch\ntorch.vmap(bool)(torch.zeros(1))\n"
     assert "cuda" not in made(source)
