@@ -178,7 +178,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     if text != original.script.text:
         state.alone = replace(original.target, sys_path0=judge.pool.scratch, package="")
     program = Program.parse(text)
-    if not holds(program.source):
+    if not holds(program.source) and not _fails_at_times(judge, program.source):
         raise TargetError(
             "the failure is another when the script is printed anew, without its comments and layout",
             "does it read its own source? Say so in an issue; --match type may help",
@@ -189,9 +189,8 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         program = pinned
         judge.seeds = (None, *OTHER_SEEDS[:2])
         progress.note("it fails with some random numbers only, so seeds were added at its start")
-    elif not steady:
-        failed = judge.fails_with(program.source, range(101, 121))
-        judge.flake = judge.flaky(Rate(sum(failed), len(failed)))
+    elif not steady and not _fails_at_times(judge, program.source):
+        raise flaky(original.script, 0, len(OTHER_SEEDS))
     if judge.flake is not None:
         progress.phase("measuring how often it fails")
         rate = judge.flake.settle(program.source)
@@ -211,6 +210,16 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         state.others.append(replace(state.alone, python=other.target.python))
     state.accept("normal form", program.source, judge.counts.run)
     return program
+
+
+def _fails_at_times(judge: SessionJudge, source: str) -> bool:
+    """Whether ``source``, which did not fail a moment ago, does fail; it is judged as flaky if it does so at times."""
+    failed = judge.fails_with(source, range(101, 121))
+    if not any(failed):
+        return False
+    if not all(failed):
+        judge.flake = judge.flaky(Rate(sum(failed), len(failed)))
+    return True
 
 
 def _run_once(judge: SessionJudge, text: str, limit: float) -> Execution:

@@ -1,0 +1,142 @@
+"""Flaky failures through the real engine and judge, over simulated runs whose true rates are known."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from shrinkrepro.api import Silent
+from shrinkrepro.core.program import Program
+from shrinkrepro.core.registry import load_strategies
+from shrinkrepro.core.verdict import Outcome
+from shrinkrepro.oracles.flakiness import Rate
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.protocol import EXCEPTION, OK, PRIMAL, RUN, TIMEOUT, Execution, Frame, Job, Raised
+from shrinkrepro.session.judge import SessionJudge
+from shrinkrepro.session.run import _reduce, _State
+from shrinkrepro.workers.pool import TargetInfo
+
+PARTS = 12
+SCRIPT = "import torch\n" + "".join(f"print({100 + i})\n" for i in range(PARTS)) + "torch.ones(2).bug()\n"
+
+
+def raised(message: str) -> Execution:
+    frame = Frame("torch/bug.py", 1, "bug", True)
+    return Execution(status=EXCEPTION, chain=(Raised("RuntimeError", message, (frame,)),), seconds=0.001, watched=True)
+
+
+class SimulatedPool:
+    """Runs nothing: a program fails with the rate that its lines give it. Stands in for a ``Pool``."""
+
+    def __init__(self, rate: float, random_: random.Random, factors: Sequence[float]) -> None:
+        self.info = TargetInfo("3.11", "2.13", frozenset(), frozenset({"torch"}))
+        self.recalled = 0
+        self.rate = rate
+        self.random = random_
+        self.factors = factors
+        self.asked: Counter[tuple[str, str, int | None]] = Counter()
+
+    def true_rate(self, source: str) -> float:
+        if "bug()" not in source:
+            return 0.0
+        gone = (factor for i, factor in enumerate(self.factors) if f"({100 + i})" not in source)
+        return min(1.0, self.rate * math.prod(gone))
+
+    def run(self, jobs: Sequence[Job]) -> list[Execution]:
+        return [self._execution(job) for job in jobs]
+
+    def _execution(self, job: Job) -> Execution:
+        self.asked[job.source, job.mode, job.seed] += 1
+        if job.mode != RUN:
+            return Execution(status=OK, seconds=0.001, watched=True)
+        if "slip()" in job.source:
+            return raised("another")
+        if "slow()" in job.source:
+            return Execution(status=TIMEOUT, seconds=1.0)
+        fails = self.random.random() < self.true_rate(job.source)
+        return raised("boom") if fails else Execution(status=OK, seconds=0.001, watched=True)
+
+
+def judge_of(pool: SimulatedPool) -> SessionJudge:
+    oracle = Oracle.of(raised("boom"))
+    assert oracle is not None
+    judge = SessionJudge(pool, oracle, Silent())  # type: ignore[arg-type]
+    judge.flake = judge.flaky(Rate(1, 4))
+    return judge
+
+
+def test_no_reduction_ends_on_a_rarer_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = [strategy for strategy in load_strategies() if strategy.name == "drop-statement"]
+    assert len(one) == 1
+    run = sys.modules[_reduce.__module__]  # by its name it is hidden behind the function of the same name
+    monkeypatch.setattr(run, "load_strategies", lambda: one)  # the others take time for nothing here
+    ends = []
+    for seed in range(10):
+        random_ = random.Random(seed)
+        factors = [random_.choice([1, 1, 1, 0.9, 0.7, 0.5, 0.2, 1.3]) for _ in range(PARTS)]
+        pool = SimulatedPool(0.3, random_, factors)
+        judge = judge_of(pool)
+        assert judge.flake is not None
+        program = Program.parse(SCRIPT)
+        judge.flake.settle(program.source)
+        judge.settle_controls(program.source)
+        state = _State(steps=[("normal form", program.source)])
+        _reduce(program, judge, state, Silent())
+        assert state.ended == "minimal"
+        end = state.steps[-1][1]
+        assert len(end) < len(SCRIPT)
+        ends.append(pool.true_rate(end))
+        assert max(pool.asked[key] for key in pool.asked if key[1] == RUN and key[2] is not None) <= 2
+    assert min(ends) > 0
+    assert sum(end >= 0.8 * 0.3 for end in ends) >= 9
+
+
+def test_another_failure_refuses_a_program_after_its_first_runs() -> None:
+    pool = SimulatedPool(0.3, random.Random(1), [1] * PARTS)
+    judge = judge_of(pool)
+    assert judge.flake is not None
+    source = SCRIPT + "slip()\n"
+    [verdict] = judge.flake.screen([source])
+    assert verdict.outcome is Outcome.SLIPPED
+    assert pool.asked.total() == 2
+
+
+def test_a_program_that_never_fails_costs_as_many_runs_as_its_error_needs_and_each_has_its_seed() -> None:
+    pool = SimulatedPool(0.3, random.Random(1), [1] * PARTS)
+    judge = judge_of(pool)
+    assert judge.flake is not None
+    judge.flake.settle(SCRIPT)
+    pool.asked.clear()
+    [verdict] = judge.flake.screen(["import torch\n"])
+    assert verdict.outcome is Outcome.PASSED
+    assert pool.asked.total() == judge.flake.looks
+    assert set(pool.asked.values()) == {1}
+
+
+def test_a_time_out_is_no_run() -> None:
+    pool = SimulatedPool(0.3, random.Random(1), [1] * PARTS)
+    judge = judge_of(pool)
+    assert judge.flake is not None
+    [verdict] = judge.flake.screen([SCRIPT + "slow()\n"])
+    assert verdict.outcome is Outcome.UNRESOLVED
+    assert judge.flake.holds(SCRIPT + "slow()\n")[0].outcome is Outcome.UNRESOLVED
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_control_has_to_pass_as_often_as_a_failure_would_need_to_show(passes: bool) -> None:
+    pool = SimulatedPool(0.3, random.Random(1), [1] * PARTS)
+    judge = judge_of(pool)
+    assert judge.flake is not None
+    runs = iter(range(10_000))
+
+    def run(jobs: Sequence[Job]) -> list[Execution]:
+        return [Execution(status=OK, seconds=0.001) if passes or next(runs) % 5 != 4 else raised("boom") for _ in jobs]
+
+    pool.run = run  # type: ignore[method-assign]
+    [worst] = judge.flake.worst([Job(SCRIPT, PRIMAL)], lambda execution: execution.status == OK)
+    assert (worst.status == OK) == passes
