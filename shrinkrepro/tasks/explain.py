@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -166,7 +167,7 @@ def explained(of: Subject, progress: Progress, jobs: int | None = None) -> Expla
 def _ask(of: Subject, pool: Pool, made: Sequence[Neighbour], seconds: float, asked: _Asked) -> None:
     """Run what the time allows: the quick ones together, those that compile one by one."""
     quick = [one for one in made if not one.slow and "compile" not in one.source]
-    slow = [one for one in made if one not in quick]
+    slow = _by_turns([one for one in made if one not in quick])
     spare = _SPARE * of.fresh.seconds
     width = 4 * pool.jobs if seconds > _QUICK else max(1, len(quick))
     while quick and (seconds < _QUICK or time.monotonic() + spare < asked.deadline):
@@ -182,6 +183,16 @@ def _ask(of: Subject, pool: Pool, made: Sequence[Neighbour], seconds: float, ask
             slow.insert(0, one)
             break
     asked.left.extend([*quick, *slow])
+
+
+def _by_turns(found: Sequence[Neighbour]) -> list[Neighbour]:
+    """One of each direction before the second of any, for the time may end before they do."""
+    seen: Counter[str] = Counter()
+    ranked = []
+    for one in found:
+        ranked.append((seen[one.group], one))
+        seen[one.group] += 1
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _run(of: Subject, pool: Pool, group: Sequence[Neighbour], limit: float, asked: _Asked) -> None:
