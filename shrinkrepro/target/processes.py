@@ -15,13 +15,14 @@ from typing import Dict, List, Sequence
 MOST_PROCESSES = 256  # of one child at a time, threads not counted
 MOST_DISK = 4 << 30  # bytes that programs may take where what they write is on a disk
 LOOK_SECONDS = 0.1  # between two looks
+SLACK = 1.5  # times the memory of one program, that its processes may have together: one alone fails by itself before
 REAP_SECONDS = 20.0  # after which processes that cannot be killed (a hanging disk) are left to the kernel
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 class Watch:
-    """Watches what descends from this process. ``memory``: bytes that all may have together, 0 for no limit;
+    """Watches what descends from this process. ``memory``: bytes that one may have, 0 for no limit;
     ``folders``: where what they write lands on a disk."""
 
     def __init__(self, memory: int, folders: Sequence[str] = ()) -> None:
@@ -39,8 +40,9 @@ class Watch:
         found = descendants()
         if len(found) > MOST_PROCESSES:
             return "it started more than %d processes" % MOST_PROCESSES
-        if self.memory and sum(max(0, private_bytes(pid) - self._born_with) for pid in found) > self.memory:
-            return "its processes took more than %.1f GB of memory" % (self.memory / 1e9)
+        most = SLACK * self.memory
+        if most and sum(max(0, private_bytes(pid) - self._born_with) for pid in found) > most:
+            return "its processes took more than %.1f GB of memory" % (most / 1e9)
         if any(before - _free(folder) > MOST_DISK for folder, before in zip(self.folders, self._free)):
             if sum(map(_size, self.folders)) > MOST_DISK:
                 return "it wrote more than %.1f GB" % (MOST_DISK / 1e9)
