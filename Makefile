@@ -22,7 +22,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild examples test-browser wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild kill-test examples test-browser wheel check-cuda clean
 
 setup: $(READY)
 
@@ -96,6 +96,10 @@ corpus-versions: $(READY) $(READY_OLD)
 # Reduces five cases again from their originals, or those of ONLY=, and compares byte for byte.
 corpus-rebuild: $(READY)
 	$(BIN)/python -m benchmarks.corpus $(ONLY)
+
+# One reduction killed at random moments and resumed each time; some twenty minutes. ARGS="SCRIPT --kills 10"
+kill-test: $(READY)
+	$(BIN)/python -m benchmarks.kill_test $(ARGS)
 
 # The five reports in docs/examples; the last one needs the second torch.
 examples: $(READY) $(READY_OLD)

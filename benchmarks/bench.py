@@ -38,6 +38,7 @@ def reduce_case(case: index.Case, folder: Path, options: Sequence[str], budget: 
     """Run ``shrinkrepro reduce`` on the case; the fields of a row that it gives, or ``error``."""
     out, report = folder / f"{case.name}.py", folder / f"{case.name}.json"
     argv = [sys.executable, "-m", "shrinkrepro", "reduce", str(case.script), *case.args, "-o", str(out), "--force"]
+    argv += ["--fresh"]  # an earlier run's journal would flatter the time
     argv += ["--json", str(report), "--quiet", "--python", python, "--budget", f"{budget:g}s", *options]
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
     run = fresh.command(argv, budget + GRACE, {"PYTHONPATH": path, "NO_COLOR": "1"})

@@ -30,7 +30,7 @@ def command(row: dict[str, str], folder: Path) -> list[str]:
     """The command that makes a case in ``folder``."""
     arguments = row["arguments"].split("|") if row["arguments"] else []
     named = ["--case", str(folder / f"{row['case']}.py"), "--title", row["title"], "--origin", row["origin"]]
-    return [sys.executable, "-m", "shrinkrepro", "reduce", row["original"], *named, "--no-color", *arguments]
+    return [sys.executable, "-m", "shrinkrepro", "reduce", row["original"], *named, "--no-color", "--fresh", *arguments]
 
 
 def made(path: Path) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ what ``reduce`` does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkrepro.oracles import controls
@@ -24,6 +25,7 @@ from shrinkrepro.workers.spawn import SpawnPool
 _RUNS_PER_SERVER = 2  # a failure that only a server's first child shows is seen
 _SPAWNED_RUNS = 4  # when the servers differ: enough to tell "always" from "sometimes"
 _FAILURE_LINES = 12  # of the fresh run's output
+PASSED = "passed"
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,9 @@ def check(request: Request, progress: Progress) -> CheckResult:
                     before = seconds_before(original, oracle, pool, job.timeout)
                     progress.phase("asking which controls it passes")
                     held = _held(pool, oracle, text, progress, runs[-1].seconds)
+    flaky = _at_times(original, runs)
+    if flaky:
+        isolation = "fork"
     if isolation == "spawn":
         progress.phase("running it with an interpreter for each run")
         with SpawnPool(original.target) as pool:
@@ -97,13 +102,20 @@ def check(request: Request, progress: Progress) -> CheckResult:
         before=before,
         isolation=isolation,
         reducible=reducible,
-        plan=_plan(original, request, isolation, reducible, held),
+        plan=_plan(original, request, isolation, reducible, held, flaky),
     )
+
+
+def _at_times(original: Original, runs: Sequence[Run]) -> bool:
+    """Whether it fails only sometimes in warm servers, where ``reduce`` can afford to run a candidate often."""
+    warm = [run for run in runs if run.place.startswith("server")]
+    mixed = any(run.outcome == PASSED for run in warm) and all(run.same or run.outcome == PASSED for run in warm)
+    return original.flaky is not None or (mixed and any(run.same for run in warm))
 
 
 def _run(place: str, execution: Execution, oracle: Oracle, source: str) -> Run:
     signature = signature_of(execution)
-    outcome = signature.describe() if signature is not None else "passed"
+    outcome = signature.describe() if signature is not None else PASSED
     if execution.status == TIMEOUT:
         outcome = "timed out"
     elif execution.status != OK and signature is None:
@@ -122,13 +134,15 @@ def _held(pool: Pool, oracle: Oracle | Faces, text: str, progress: Progress, sec
 
 
 def _plan(
-    original: Original, request: Request, isolation: str, reducible: bool, held: tuple[str, ...]
+    original: Original, request: Request, isolation: str, reducible: bool, held: tuple[str, ...], flaky: bool
 ) -> tuple[str, ...]:
     if not reducible:
         return ("refuse: the failure does not come every time; make it, for instance with torch.manual_seed(...)",)
     plan = [f"reduce it to the smallest program with the same {request.match}"]
     if original.local.sources:
         plan.append(f"fold the local modules into it: {', '.join(original.local.sources)}")
+    if flaky:
+        plan.append("give it seeds if that makes it fail every time; else run each candidate often, and keep the rate")
     plan.extend(held)
     how = {"fork": "fork each query from a warm server", "spawn": "start an interpreter for each query (slower)"}
     return (*plan, how[isolation])

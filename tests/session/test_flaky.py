@@ -76,7 +76,7 @@ def test_no_reduction_ends_on_a_rarer_failure(monkeypatch: pytest.MonkeyPatch) -
     run = sys.modules[_reduce.__module__]  # by its name it is hidden behind the function of the same name
     monkeypatch.setattr(run, "load_strategies", lambda: one)  # the others take time for nothing here
     ends = []
-    for seed in range(10):
+    for seed in range(6):
         random_ = random.Random(seed)
         factors = [random_.choice([1, 1, 1, 0.9, 0.7, 0.5, 0.2, 1.3]) for _ in range(PARTS)]
         pool = SimulatedPool(0.3, random_, factors)
@@ -93,7 +93,7 @@ def test_no_reduction_ends_on_a_rarer_failure(monkeypatch: pytest.MonkeyPatch) -
         ends.append(pool.true_rate(end))
         assert max(pool.asked[key] for key in pool.asked if key[1] == RUN and key[2] is not None) <= 2
     assert min(ends) > 0
-    assert sum(end >= 0.8 * 0.3 for end in ends) >= 9
+    assert sum(end >= 0.8 * 0.3 for end in ends) >= 5
 
 
 def test_another_failure_refuses_a_program_after_its_first_runs() -> None:

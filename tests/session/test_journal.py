@@ -32,7 +32,7 @@ def opened(path: Path) -> tuple[Journal, Said]:
     return Journal(path, said.append), said
 
 
-@settings(max_examples=25)  # each is two files
+@settings(max_examples=12)  # each is two files
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers()), max_size=12), st.integers(0, 12))
 def test_a_second_run_is_answered_in_the_turns_of_the_first(asked: list[tuple[str, int]], killed_at: int) -> None:
     import tempfile
