@@ -33,7 +33,7 @@ UNSETTLED = "not settled"  # timed out, or its worker was lost
 
 FRESH_RUNS = 5  # of the program, that all of it may take
 _QUICK = 1.0  # seconds of a warm run, below which all neighbours are asked that compile nothing: it takes a second
-_SPARE = 1.7  # fresh runs, for the one at the end and what surrounds it
+_SPARE = 2.0  # fresh runs, for the one at the end and what surrounds it
 _RUN_SECONDS = 10.0  # of one neighbour; one that compiles gets what is left
 _CONFIRMED = 2  # passing neighbours that are run fresh until one holds
 _PROBE = """\

@@ -152,6 +152,7 @@ def _bug(
     rows = around.rows if around is not None else ()
     nearest = around.nearest if around is not None else None
     own_title = case.title if case is not None and case.title != default_title(case.failure) else ""
+    before = (f"every run had {request.preload.name} run before it",) if request.preload is not None else ()
     older = [f"torch {one.torch}" for one in elsewhere if one.outcome == "ends normally"]
     return Bug(
         title=request.title or own_title or words.title(),
@@ -174,7 +175,7 @@ def _bug(
         environment=environment,
         reduction=request.reduction or (case.reduction if case is not None else {}),
         steps=request.steps,
-        findings=around.findings if around is not None else (),
+        findings=(*before, *(around.findings if around is not None else ())),
         origin=request.origin or (case.origin if case is not None else ""),
         words=request.words,
         query=words.query(),
