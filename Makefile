@@ -22,7 +22,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild kill-test examples test-browser wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild kill-test examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -115,6 +115,11 @@ test-browser: $(READY)
 	command -v chromium > /dev/null || ! command -v apt-get > /dev/null || test "$$(id -u)" != 0 \
 	    || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || true
 	$(BIN)/python -m pytest tests/browser $(ARGS)
+
+# Hostile programs in a confined server, aimed at canaries; then what confinement costs. ARGS="--queries 20000" shows that nothing grows.
+hostile: $(READY)
+	$(BIN)/python -m benchmarks.hostile
+	$(BIN)/python -m benchmarks.confinement $(ARGS)
 
 # The wheel is built from the sdist and tried where nothing else is: no torch, no checkout on the path.
 wheel: $(READY)
