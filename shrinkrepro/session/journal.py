@@ -69,7 +69,7 @@ class Journal:
 
     def keep(self, ticket: Ticket, answer: Any) -> None:
         """Remember an answer; see ``workers.memory``."""
-        packed = zlib.compress(json.dumps(answer).encode(), _LEVEL)
+        packed = zlib.compress(json.dumps(answer, default=vars).encode(), _LEVEL)
         with self._lock:
             self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (*ticket, packed))
 

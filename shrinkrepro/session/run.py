@@ -285,7 +285,10 @@ def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progre
     start: Program | None = first
     while start is not None:
         _search(start, judge, state, progress)
-        start = _before_drift(judge, state, progress) if state.ended != "interrupted" else None
+        try:
+            start = _before_drift(judge, state, progress) if state.ended != "interrupted" else None
+        except KeyboardInterrupt:
+            start, state.ended = None, "interrupted"
 
 
 def _before_drift(judge: SessionJudge, state: _State, progress: Progress) -> Program | None:

@@ -19,4 +19,4 @@ class Memory(Protocol):
         """The ticket for the answer to ``question``, and the answer (JSON types), or None when it is not known."""
 
     def keep(self, ticket: Ticket, answer: Any) -> None:
-        """Remember the answer (JSON types) that ``ticket`` stands for."""
+        """Remember the answer (JSON types, and wire messages as they are) that ``ticket`` stands for."""

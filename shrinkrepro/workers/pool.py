@@ -18,7 +18,7 @@ from typing import Any
 
 from shrinkrepro.core.tracebacks import parse_tracebacks
 from shrinkrepro.errors import TargetError
-from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, TIMEOUT, Execution, Job, from_wire, to_wire
+from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, TIMEOUT, Execution, Job, from_wire
 from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers.memory import Memory, Ticket
 from shrinkrepro.workers.server import Server, ServerDied, ThreadsStarted
@@ -246,7 +246,7 @@ class Pool:
 
     def _keep(self, ticket: Ticket | None, execution: Execution) -> None:
         if self.memory is not None and ticket is not None and execution.status != LOST:
-            self.memory.keep(ticket, to_wire(execution))
+            self.memory.keep(ticket, execution)
 
     def _remembered_lessons(self, found: list[str]) -> list[str]:
         """What was learned at this point: runs that are only remembered teach a new server nothing."""
