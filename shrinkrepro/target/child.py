@@ -72,6 +72,7 @@ def confined(folder: str, setting: Setting, sources: Sequence[str]) -> Setting:
         setting.scratch,
         bound=_headers(setting),
         network=network,
+        bare="mount" not in setting.namespaces,
     )
     tempfile.tempdir = setting.temporary
     if not is_below(setting.temporary, overlays):

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import List, Sequence, Tuple
 
-from shrinkrepro.target import kernel, landlock
+from shrinkrepro.target import kernel, landlock, seccomp
 
 OVERLAY_BYTES = 1 << 30  # of memory that all files a child writes in overlays may take
 OVERLAY_FILES = 200_000  # that a child may write there: a file takes memory of the kernel's even when it is empty
@@ -29,12 +29,14 @@ def confine(
     scratch: str,
     bound: Sequence[Tuple[str, str]] = (),
     network: bool = False,
+    bare: bool = False,
 ) -> List[str]:
     """Confine this process: it may write in ``folder`` and ``writable``, and seemingly in the folders ``shown``.
 
     ``scratch``: the folder that ``folder`` is in, a file system of its own perhaps. ``bound``: (a folder of
     ``writable``, where it is to be seen); only where that lies under an overlay. ``network``: whether TCP is left as it
-    is, because there is a network namespace around or because the user wants it.
+    is, because there is a network namespace around or because the user wants it. ``bare``: whether there is no mount
+    namespace around, in which everything else is read-only.
 
     Returns those of ``shown`` that are overlays now; the others can be read and not written.
     """
@@ -49,6 +51,9 @@ def confine(
     landlock.restrict([folder, *writable, *overlays], private_shm=_SHM in overlays, network=network)
     with contextlib.suppress(OSError, AttributeError):
         kernel.drop_capabilities()
+    if bare and seccomp.known():
+        with contextlib.suppress(OSError):
+            seccomp.restrict(network)
     return [path for path in overlays if path != _SHM]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from shrinkrepro.target import landlock
+from shrinkrepro.target import landlock, seccomp
 from shrinkrepro.target.child import confined
 from shrinkrepro.target.scratch import remove
 from shrinkrepro.target.setting import Setting
@@ -26,10 +26,12 @@ def probe(setting: Setting) -> str:
     if found:
         lacks = [what for since, what in _LACKS if found < since]
         parts += ["Landlock %d" % found + (" (without %s)" % " and ".join(lacks) if lacks else "")]
-    elif not setting.namespaces:
+    if "mount" not in setting.namespaces and seccomp.known():
+        parts += ["a filter on system calls"]
+    if not found and not setting.namespaces:
         parts = ["only what Python itself is asked to do: the kernel confines nothing here"]
     if not setting.network and "network" not in setting.namespaces:
-        parts += ["no TCP, but UDP is not refused" if found >= 4 else "the network is not refused"]
+        parts += ["no network" if seccomp.known() else "no TCP" if found >= 4 else "the network is not refused"]
     elif setting.network:
         parts += ["network allowed"]
     return "; ".join(parts)

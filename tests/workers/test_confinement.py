@@ -52,6 +52,11 @@ def test_what_is_allowed_is_real(tmp_path: Path, outside: Path) -> None:
     assert os.listdir(outside) == ["log.txt"]
 
 
+def content(folder: Path) -> dict[str, tuple[bytes, int, float]]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime) for path in files}
+
+
 # A user namespace in which no further namespace may be made, as in most containers.
 BARE = """\
 import json, sys
@@ -82,13 +87,16 @@ def test_without_namespaces_scripts_work_all_the_same(tmp_path: Path, outside: P
     (tmp_path / "train.log").write_text("old\n")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "model.pt").write_text("weights")
-    before = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = content(tmp_path)
     sources = [
         "with open('train.log', 'a') as f: f.write('new')\nwith open('train.log') as f: print(f.read())",
         "import os, torch\ntorch.save(torch.ones(1), 'runs/model.pt')\nos.makedirs('out/a')\nprint(os.listdir('out'))",
         f"open({str(outside / 'file')!r}, 'w')",
         "import os\nos.kill(os.getppid(), 9)",
         "import socket\nsocket.create_connection(('127.0.0.1', 9), 1)",
+        "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+        "import os, shutil\nos.chmod('runs/model.pt', 0)\nos.utime('runs/model.pt', (1, 1))\n"
+        "shutil.copy2('train.log', 'copy.log')\nprint(os.path.exists('copy.log'))",
     ]
     done = subprocess.run(
         [sys.executable, "-c", BARE, str(tmp_path), *sources], capture_output=True, text=True, timeout=300
@@ -98,10 +106,11 @@ def test_without_namespaces_scripts_work_all_the_same(tmp_path: Path, outside: P
     level, warm, fresh = json.loads(done.stdout)
     assert "namespaces" not in level
     assert "mirror" in level
-    expected = [[OK, "old\nnew\n"], [OK, "['a']\n"], [EXCEPTION, ""], [EXCEPTION, ""], [EXCEPTION, ""]]
+    refused = [EXCEPTION, ""]
+    expected = [[OK, "old\nnew\n"], [OK, "['a']\n"], refused, refused, refused, refused, [OK, "True\n"]]
     assert warm == expected
     assert fresh == expected
-    assert {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert content(tmp_path) == before
     assert os.listdir(outside) == []
 
 
