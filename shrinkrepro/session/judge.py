@@ -16,7 +16,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from shrinkrepro.core.comparison import raises, traits
 from shrinkrepro.core.facts import Facts, completed, unseen_bodies
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
@@ -25,8 +24,9 @@ from shrinkrepro.oracles.controls import observing
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH, program_line
+from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH
 from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, Execution, Job
+from shrinkrepro.session.checks import raises_itself, rests_on
 from shrinkrepro.session.controls import FIRST_SECONDS, Controls, held
 from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
@@ -155,7 +155,7 @@ class SessionJudge:
     def _judged(self, execution: Execution, source: str) -> Verdict:
         verdict = self.oracle.judge(execution, source)
         if self._traits and verdict.interesting:
-            lost = self._traits - _traits(execution, source, self._traits)
+            lost = self._traits - rests_on(execution, source, self._traits)
             if lost:
                 return Verdict(Outcome.SLIPPED, "", f"the check no longer rests on {' and '.join(sorted(lost))}")
         return verdict
@@ -182,9 +182,9 @@ class SessionJudge:
         kind, limit = self.oracle.signature.kind, self._limit(self.controls.seconds)
         if kind in (MISMATCH, EXCEPTION, EXIT):
             failing = self.first_run(source, limit)
-            self._checks = kind in (MISMATCH, EXIT) or _raises(failing, source)
+            self._checks = kind in (MISMATCH, EXIT) or raises_itself(failing, source)
         if self._checks:
-            self._traits = _traits(failing, source, frozenset())
+            self._traits = rests_on(failing, source, frozenset())
         self.controls.settle(source, MISMATCH if self._checks else kind, self._run_controls, limit)
         if self._checks and kind != MISMATCH and self.controls.chosen == ():
             self.controls.settle(source, kind, self._run_controls, limit)
@@ -300,7 +300,9 @@ class SessionJudge:
                 return judged if judged.outcome is not Outcome.PASSED or len(seeds) == 1 else Verdict(Outcome.FLAKY)
             verdict = judged
         slowest = 0.0
-        for execution in chain(executions[len(seeds) :], self.controls.runs_elsewhere(source, limit)):
+        here = executions[len(seeds) :]
+        for number, execution in enumerate(chain(here, self.controls.runs_elsewhere(source, limit))):
+            self._count(int(number >= len(here)))
             verdict, slowest = held(execution, verdict), max(slowest, execution.seconds)
             if not verdict.interesting:
                 break
@@ -349,10 +351,11 @@ class SessionJudge:
         before = self.pool.recalled
         executions = self.pool.run(jobs)
         resumed = self.pool.recalled - before
-        self.counts = replace(
-            self.counts, run=self.counts.run + len(jobs) - resumed, resumed=self.counts.resumed + resumed
-        )
+        self._count(len(jobs) - resumed, resumed)
         return executions
+
+    def _count(self, run: int, resumed: int = 0) -> None:
+        self.counts = replace(self.counts, run=self.counts.run + run, resumed=self.counts.resumed + resumed)
 
     def _limit(self, seconds: float | None = None) -> float:
         if self._timeout is not None:
@@ -373,18 +376,6 @@ class SessionJudge:
     def _check_clock(self) -> None:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise BudgetSpent
-
-
-def _traits(execution: Execution, source: str, unknown: frozenset[str]) -> frozenset[str]:
-    """What the check that failed rests on; ``unknown`` where the run does not tell which it was."""
-    line = program_line(execution)
-    return unknown if line is None else traits(source, line)
-
-
-def _raises(execution: Execution, source: str) -> bool:
-    """Whether the failure is a ``raise`` of the program's own."""
-    line = program_line(execution)
-    return line is not None and raises(source, line)
 
 
 def _seeds_of(source: str) -> tuple[int, int]:
