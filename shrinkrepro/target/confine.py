@@ -85,6 +85,8 @@ def _overlay_all(folder: str, shown: Sequence[str], kept: Sequence[str]) -> List
         memory_folder(base)
     except OSError:
         return []
+    if any(path.startswith(_SHM + "/") for path in shown):  # an empty one would hide what is to be seen there
+        shown = [*shown, _SHM]
     done: List[str] = []
     for number, path in enumerate(_outermost(shown)):
         try:
@@ -92,9 +94,10 @@ def _overlay_all(folder: str, shown: Sequence[str], kept: Sequence[str]) -> List
                 done.append(path)
         except OSError:
             continue
-    with contextlib.suppress(OSError):
-        memory_folder(_SHM, mode="1777")
-        done.append(_SHM)
+    if _SHM not in shown:
+        with contextlib.suppress(OSError):
+            memory_folder(_SHM, mode="1777")
+            done.append(_SHM)
     return done
 
 

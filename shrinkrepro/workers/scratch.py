@@ -24,7 +24,7 @@ _held: dict[Path, int] = {}  # the locked descriptor of each folder that this pr
 def make_scratch() -> Path:
     """A new private folder for programs and their output; the caller removes it."""
     sweep()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()  # overlays go by real paths
     descriptor = os.open(folder / _NEW, os.O_RDWR | os.O_CREAT, 0o600)
     _lock(descriptor)
     os.rename(folder / _NEW, folder / OWNER)
