@@ -42,13 +42,18 @@ _SHAPES_UMBRELLA = "the umbrella issue on missing shape checks: https://github.c
 class Words:
     """What can be said of the failure ``signature`` of the program ``source``."""
 
-    def __init__(self, source: str, signature: Signature, difference: Difference | None) -> None:
+    def __init__(
+        self, source: str, signature: Signature, difference: Difference | None = None, message: str = ""
+    ) -> None:
+        """``message``: the failure's own, which the signature has without what is accidental in it."""
         text = Text(source)
         self.signature = signature
         self.transforms = stack(text)
         self.operator = _operator(text, signature)
         self._operators = [name for _, name in operators(text)]
         self._difference = difference
+        lost = _PLACEHOLDER.search(signature.sentence) is not None
+        self._sentence = message.strip().partition("\n")[0] if lost and message.strip() else signature.sentence
 
     def title(self) -> str:
         """The title, one line."""
@@ -128,7 +133,7 @@ class Words:
             return f"wrong result ({self._difference.describe()})" if self._difference else "wrong result"
         if s.kind == EXCEPTION:
             kind = s.type.rpartition(".")[2]
-            return f"{kind}: {_short(s.sentence, length)}" if s.sentence else kind
+            return f"{kind}: {_short(self._sentence, length)}" if self._sentence else kind
         if s.kind == CRASH:
             return f"crash by {signal_name(s.signal)}"
         if s.kind == WARNING:

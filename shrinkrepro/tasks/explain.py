@@ -1,7 +1,8 @@
 """The task behind ``shrinkrepro explain``: the neighbours of a failing program are run, and what came of each is told.
 
-Decision: no neighbour is told of that was not run. All of it takes no longer than five fresh runs of the program: what
-that time does not reach is listed as not asked. The nearest neighbour that passes is run in a fresh interpreter too.
+Decision: no neighbour is told of that was not run. Quick ones are all asked, those that take a compiler as long as all
+of it takes no more than five fresh runs of the program; the others are listed as not asked. The nearest neighbour that
+passes is run in a fresh interpreter too.
 """
 
 from __future__ import annotations

@@ -145,7 +145,8 @@ def _bug(
     of: Subject, around: ExplainResult | None, request: ReportRequest, pythons: Sequence[str], progress: Progress
 ) -> Bug:
     case, signature = of.case, of.oracle.signature
-    words = Words(of.text, signature, _difference(of))
+    message = of.fresh.chain[-1].message if of.fresh.chain else ""
+    words = Words(of.text, signature, _difference(of), message)
     elsewhere = tuple(_elsewhere(of, python, progress) for python in pythons)
     environment = _environment(of, request.environment, progress)
     torch, python = (around.torch, around.python) if around is not None else _versions(of)
