@@ -15,7 +15,6 @@ from pathlib import Path
 from shrinkrepro.core.bundle import BundleError, bundle
 from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.local_modules import imported_names
-from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import (
     FailsEarlyError,
     NotFailingError,
@@ -30,6 +29,7 @@ from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised, from_wire, to_wire
+from shrinkrepro.session.chance import pinned_or_flaky, pinned_text, rough_rate
 from shrinkrepro.session.confined import OUTSIDE, check_refused
 from shrinkrepro.session.differing import compared, settled
 from shrinkrepro.session.journal import Journal, journal_path
@@ -41,10 +41,6 @@ from shrinkrepro.workers.spawn import SpawnPool
 from shrinkrepro.workers.target import Target, no_torch
 
 FRESH_SECONDS = 600.0  # what the original may take when no --timeout is given
-SEEDS_TRIED = 10
-MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
-MOST_RUNS = 60  # of a script that has not failed yet: one that does one time in twenty is seen with 95 %
-MORE_SECONDS = 5.0  # of its own time, for those
 
 
 @dataclass(frozen=True)
@@ -169,9 +165,9 @@ def _run_original(
     oracle = Oracle.of(fresh, request.match, request.exclude)
     pinned, rate = False, None
     if oracle is None and fresh.status == OK:
-        pinned_script, rate, failing = _seeded(request, script, target, fresh, journal)
-        if pinned_script is not None:
-            script, pinned = pinned_script, True
+        pinned_to, rate, failing = pinned_or_flaky(request, script.text, target, fresh, journal)
+        if pinned_to is not None:
+            script, pinned = replace(script, text=pinned_to), True
             fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
         elif failing is not None:
             fresh = failing
@@ -226,27 +222,6 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
     )
 
 
-def _seeded(
-    request: Request, script: Script, target: Target, fresh: Execution, journal: Journal | None
-) -> tuple[Script | None, Rate | None, Execution | None]:
-    """A script that passed once may fail at other times: it with seeds that make it fail; or how often it fails
-    whatever its seeds are, and a run that did."""
-    limit = request.timeout or max(30.0, 5 * fresh.seconds)
-    with Pool(target, request.jobs or default_jobs(), memory=journal) as pool:
-        runs: list[Execution] = []
-        failing: list[Execution] = []
-        while not failing and len(runs) < MOST_RUNS and sum(run.seconds for run in runs) < MORE_SECONDS:
-            seeds = range(len(runs) + 1, len(runs) + MORE_RUNS + 1)
-            runs += pool.run([Job(script.text, RUN, limit, alone=True, seed=seed) for seed in seeds])
-            failing = [run for run in runs if Oracle.of(run, request.match, request.exclude) is not None]
-        text = _pinned_text(script.text, pool, None, limit) if failing else None
-    if text is not None:
-        return replace(script, text=text), None, None
-    if failing:
-        return None, Rate(len(failing), len(runs) + 1), failing[0]
-    return None, None, None
-
-
 def flaky(script: Script, failed: int, runs: int) -> TooFlakyError:
     """The error for a failure that does not come every time."""
     return TooFlakyError(
@@ -291,11 +266,11 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
         if original.flaky is not None or _same(original, original.oracle, runs):
             return Ready(original, pool, original.oracle, findings)
         if any(run.status == OK for run in runs):
-            text = _pinned_text(original.script.text, pool, original.oracle, limit)
+            text = pinned_text(original.script.text, pool, original.oracle, limit)
             if text is not None:
                 pinned = replace(original, script=replace(original.script, text=text), pinned=True)
                 return Ready(pinned, pool, original.oracle, findings)
-            rate = _rate(original, pool, limit)
+            rate = rough_rate(original.script.text, pool, original.oracle, limit)
             if rate.failed:
                 return Ready(replace(original, flaky=rate), pool, original.oracle, findings)
         several = faces(original.oracle, runs)
@@ -357,26 +332,6 @@ def _telling(original: Original, runs: Sequence[Execution]) -> Oracle:
     if seen is None or seen.signature.kind not in (EXCEPTION, MISMATCH):
         return oracle
     return replace(seen, shown=oracle.signature)
-
-
-def _pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> str | None:
-    """``text`` with seeds with which it fails, as ``oracle`` has it or at all, whatever the harness's seeds are."""
-    for seed in range(SEEDS_TRIED):
-        new = seeded(text, seed)
-        runs = pool.run([Job(new, RUN, limit, alone=True, seed=other) for other in range(11, 19)])
-        if all(oracle.judge(r, new).interesting if oracle else Oracle.of(r) is not None for r in runs):
-            return new
-    return None
-
-
-def _rate(original: Original, pool: Pool, limit: float) -> Rate:
-    """How often the original fails the same, roughly; none at all where other failures come between."""
-    text = original.script.text
-    runs = pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in range(1, 2 * MORE_RUNS + 1)])
-    same = [original.oracle.judge(run, text).interesting for run in runs]
-    if any(run.status != OK and not like for run, like in zip(runs, same)):
-        return Rate(0, len(runs))
-    return Rate(sum(same), len(runs))
 
 
 def _run_warm(original: Original, pool: Pool, limit: float) -> list[Execution]:

@@ -1,0 +1,64 @@
+"""What chance does to the original: whether seeds make it fail every time, and else how often it fails.
+
+Decision: seeds of its own come first, as a failure that comes every time is cheaper to judge and to read; only where no
+seed does it is the failure a flaky one.
+"""
+
+from __future__ import annotations
+
+from shrinkrepro.core.seeding import seeded
+from shrinkrepro.oracles.faces import Faces
+from shrinkrepro.oracles.flakiness import Rate
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.protocol import OK, RUN, Execution, Job
+from shrinkrepro.session.journal import Journal
+from shrinkrepro.session.request import Request
+from shrinkrepro.workers.pool import Pool, default_jobs
+from shrinkrepro.workers.target import Target
+
+SEEDS_TRIED = 10
+MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
+MOST_RUNS = 60  # of a script that has not failed yet: one that does one time in twenty is seen with 95 %
+MORE_SECONDS = 5.0  # of its own time, for those
+
+
+def pinned_or_flaky(
+    request: Request, text: str, target: Target, fresh: Execution, journal: Journal | None
+) -> tuple[str | None, Rate | None, Execution | None]:
+    """What a script that passed once does at other times.
+
+    Its text with seeds that make it fail; or how often it fails whatever its seeds are, and a run that did; or nothing.
+    """
+    limit = request.timeout or max(30.0, 5 * fresh.seconds)
+    with Pool(target, request.jobs or default_jobs(), memory=journal) as pool:
+        runs: list[Execution] = []
+        failing: list[Execution] = []
+        while not failing and len(runs) < MOST_RUNS and sum(run.seconds for run in runs) < MORE_SECONDS:
+            seeds = range(len(runs) + 1, len(runs) + MORE_RUNS + 1)
+            runs += pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in seeds])
+            failing = [run for run in runs if Oracle.of(run, request.match, request.exclude) is not None]
+        pinned = pinned_text(text, pool, None, limit) if failing else None
+    if pinned is not None:
+        return pinned, None, None
+    if failing:
+        return None, Rate(len(failing), len(runs) + 1), failing[0]
+    return None, None, None
+
+
+def pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> str | None:
+    """``text`` with seeds with which it fails, as ``oracle`` has it or at all, whatever the harness's seeds are."""
+    for seed in range(SEEDS_TRIED):
+        new = seeded(text, seed)
+        runs = pool.run([Job(new, RUN, limit, alone=True, seed=other) for other in range(11, 19)])
+        if all(oracle.judge(r, new).interesting if oracle else Oracle.of(r) is not None for r in runs):
+            return new
+    return None
+
+
+def rough_rate(text: str, pool: Pool, oracle: Oracle | Faces, limit: float) -> Rate:
+    """How often ``text`` fails the same, roughly; none at all where other failures come between."""
+    runs = pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in range(1, 2 * MORE_RUNS + 1)])
+    same = [oracle.judge(run, text).interesting for run in runs]
+    if any(run.status != OK and not like for run, like in zip(runs, same)):
+        return Rate(0, len(runs))
+    return Rate(sum(same), len(runs))
