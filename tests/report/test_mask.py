@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shrinkrepro.corpus import block
@@ -93,12 +93,14 @@ def test_no_case_of_the_corpus_is_touched() -> None:
     assert [mask()(program) for program in programs] == programs
 
 
+@settings(max_examples=30)
 @given(st.text(ALNUM, min_size=20, max_size=36), st.text(max_size=40), st.text(max_size=40))
 def test_a_token_goes_out_of_any_text(token: str, before: str, after: str) -> None:
     planted = f"ghp_{token}"
     assert planted not in mask()(f"{before} {planted} {after}")
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=200))
 def test_masking_twice_changes_nothing_more(text: str) -> None:
     once = mask()(text)
