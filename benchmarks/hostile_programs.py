@@ -213,6 +213,11 @@ _PROGRAMS: Mapping[str, tuple[str, str | frozenset[str]]] = {
 }
 
 
+# Seconds each, and much like another: for ``make hostile``, not for every run of the tests.
+_HEAVY = frozenset({"fork bomb of orphans", "memory bomb of tensors", "large files beside itself", "shared memory bomb",
+                    "floods every descriptor", "catches everything, for ever", "deep recursion"})  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Hostile:
     """One program: its text with the canaries in place, and the statuses that its run may have."""
@@ -274,8 +279,8 @@ class Canaries:
         """What the command line of a process that is left behind has in it."""
         return f"3600.{os.getpid()}"
 
-    def programs(self) -> list[Hostile]:
-        """All programs, aimed at these canaries."""
+    def programs(self, heavy: bool = True) -> list[Hostile]:
+        """All programs, or all but the ``heavy`` ones, aimed at these canaries."""
         import shrinkrepro
 
         aims = {
@@ -292,6 +297,8 @@ class Canaries:
         }
         found = []
         for name, (source, endings) in _PROGRAMS.items():
+            if name in _HEAVY and not heavy:
+                continue
             for sign, value in aims.items():
                 source = source.replace(sign, value)
             found.append(Hostile(name, source, frozenset({endings}) if isinstance(endings, str) else endings))
