@@ -42,9 +42,9 @@ demo: $(READY)
 	$(BIN)/shrinkrepro reduce examples/pinn/poisson.py -o build/poisson_reduced.py --force $(ARGS)
 
 # Files side by side: most of a test's time is a target's, and one file's tests share a pool. In the order of
-# the folders, so that the long files (whole commands) do not come last.
+# the folders, so that the long files (whole commands) do not come last. `make test-browser` has the browser's.
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/browser $(ARGS)
 
 $(READY_OLD):
 	$(PYTHON_OLD) -m venv $(VENV_OLD)

@@ -105,7 +105,7 @@ def measure(injection: Injection, folder: Path, budget: float, jobs: int | None)
         return dataclasses.replace(row, error="the host passes with the plant")
     notes, start = Notes(), time.monotonic()
     try:
-        found = api.reduce(host, preload=injection.preload, budget=budget, jobs=jobs, progress=notes)
+        found = api.reduce(host, preload=injection.preload, budget=budget, jobs=jobs, fresh=True, progress=notes)
     except ShrinkReproError as error:
         return dataclasses.replace(row, error=str(error), seconds=time.monotonic() - start)
     result.write_text(found.source, encoding="utf-8")
