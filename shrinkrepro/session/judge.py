@@ -24,8 +24,8 @@ from shrinkrepro.oracles.controls import observing
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH
-from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, Execution, Job
+from shrinkrepro.oracles.signature import EXCEPTION, EXIT, HANG, MISMATCH
+from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session.checks import raises_itself, rests_on
 from shrinkrepro.session.controls import FIRST_SECONDS, Controls, held
 from shrinkrepro.session.flaky import Flake
@@ -292,7 +292,7 @@ class SessionJudge:
         jobs = [Job(source, RUN, self._limit() + SLACK, alone=True, seed=seed) for seed in seeds]
         limit = self._limit(self.controls.seconds)
         jobs += self.controls.jobs(source, limit) if _digest(source) not in self._passed else []
-        executions = self._run(jobs)
+        executions = [self._once_more(job, execution) for job, execution in zip(jobs, self._run(jobs))]
         verdict = Verdict(Outcome.INTERESTING)
         for execution in executions[: len(seeds)]:
             judged = self._judged(execution, source)
@@ -315,6 +315,12 @@ class SessionJudge:
             self._passed.add(_digest(source))
             self.controls.seconds = slowest or self.controls.seconds
         return verdict
+
+    def _once_more(self, job: Job, execution: Execution) -> Execution:
+        """``execution``; where its time was up and no hang is looked for, that of a run with nothing beside it."""
+        if execution.status != TIMEOUT or (job.mode == RUN and self.oracle.signature.kind == HANG):
+            return execution
+        return self._run([job])[0]
 
     def _query_flaky(self, source: str) -> Verdict:
         """Judge one text by its rate, then its controls, each as often as it takes to see a failure."""

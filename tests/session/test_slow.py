@@ -1,0 +1,78 @@
+"""A candidate whose time is up at the moment it counts gets a second run, with nothing beside it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkrepro.api import Silent
+from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.protocol import Job
+from shrinkrepro.session.judge import SessionJudge
+from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.target import Target
+
+pytestmark = pytest.mark.torch
+
+FAILING = "import torch\ntorch.ones(2) @ torch.ones(3)\n"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which programs may really leave a file for each of their runs."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory, runs: Path) -> Iterator[Pool]:
+    folder = tmp_path_factory.mktemp("slow")
+    script = folder / "script.py"
+    script.write_text(FAILING)
+    with Pool(Target(python=sys.executable, script_path=script, cwd=folder, allow_write=(runs,)), jobs=1) as opened:
+        yield opened
+
+
+def slow(folder: Path, times: int) -> str:
+    """A program that fails as ``FAILING`` does, but hangs in its first ``times`` runs."""
+    return (
+        f"import os, time\nnumber = len(os.listdir({str(folder)!r}))\nopen({str(folder)!r} + f'/{{number}}', 'w')\n"
+        f"if number < {times}:\n    time.sleep(1000)\n{FAILING}"
+    )
+
+
+def judge_of(pool: Pool) -> SessionJudge:
+    [run] = pool.run([Job(FAILING, timeout=60)])
+    oracle = Oracle.of(run)
+    assert oracle is not None
+    judge = SessionJudge(pool, oracle, Silent(), timeout=1.0)
+    judge.controls.chosen = ()
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("times", "interesting", "queries"),
+    [
+        pytest.param(0, True, 1, id="quick: one run"),
+        pytest.param(1, True, 2, id="slow once: the second run counts"),
+        pytest.param(2, False, 2, id="slow twice: unresolved"),
+    ],
+)
+def test_a_time_out_that_matters_is_run_once_more(
+    pool: Pool, runs: Path, times: int, interesting: bool, queries: int
+) -> None:
+    folder = runs / str(times)
+    folder.mkdir()
+    judge = judge_of(pool)
+    assert judge.confirm(slow(folder, times), "none") is interesting
+    assert judge.counts.run == queries == len(list(folder.iterdir()))
+
+
+def test_candidates_of_a_batch_are_not(pool: Pool, runs: Path) -> None:
+    folder = runs / "batch"
+    folder.mkdir()
+    judge = judge_of(pool)
+    assert judge.judge([slow(folder, 1), FAILING], "none", alone=False) == [False, True]
+    assert judge.counts.run == 2
