@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkrepro.errors import TargetError, UsageError
-from shrinkrepro.workers import target as targets
+from shrinkrepro.workers import scratch as scratches
 
 SECONDS = 300.0  # collecting imports the test's module and torch
 _PACKAGE = "shrinkrepro_testscript"
@@ -52,11 +52,11 @@ def script_of_id(test: str, python: str | None = None, cwd: Path | None = None) 
     file = (cwd or Path.cwd()) / test.partition("::")[0]
     if not file.is_file():
         raise UsageError(f"{test.partition('::')[0]} does not exist", f"paths are taken from {cwd or os.getcwd()}")
-    scratch = targets.make_scratch()
+    scratch = scratches.make_scratch()
     try:
         answer = _collect(interpreter, test, cwd, scratch)
     finally:
-        targets.remove(scratch)
+        scratches.remove(scratch)
     if "error" in answer:
         hint = "name one test with its parameters; pytest --collect-only -q lists them"
         raise UsageError(f"{test} cannot be made a script: {answer['error']}", hint)

@@ -24,7 +24,7 @@ from shrinkrepro.oracles.signature import CRASH
 from shrinkrepro.protocol import OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.tasks.case_signature import oracle_of
 from shrinkrepro.tasks.status import Status, status_of
-from shrinkrepro.workers import target as targets
+from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.pool import Pool, TargetInfo, default_jobs
 from shrinkrepro.workers.spawn import SpawnPool
@@ -103,7 +103,7 @@ class Replayer:
     ) -> None:
         self.python = python or sys.executable
         self._timeout = timeout
-        self._scratch = targets.make_scratch()  # cases are one file each: nothing stands beside them
+        self._scratch = scratches.make_scratch()  # cases are one file each: nothing stands beside them
         modules = {name for case in cases for name in _imports(case.text)}
         self.target = Target(
             python=self.python,
@@ -138,7 +138,7 @@ class Replayer:
     def close(self) -> None:
         """Stop the servers and remove their files."""
         self._pool.close()
-        targets.remove(self._scratch)
+        scratches.remove(self._scratch)
 
     def replay(self, cases: Sequence[Case], device: str | None = None) -> list[Replayed]:
         """Run ``cases``, on ``device`` in the place of their own, and say what became of each, in their order."""

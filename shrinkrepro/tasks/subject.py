@@ -24,6 +24,7 @@ from shrinkrepro.session.original import libraries, make_target, read_script
 from shrinkrepro.tasks.case_signature import oracle_of
 from shrinkrepro.tasks.inputs import checked, read_source
 from shrinkrepro.tasks.status import status_of
+from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers import target as targets
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.locate import locate
@@ -64,7 +65,7 @@ def subject(
     """
     text = read_source(path)
     request = checked(Request(script=None, text=text, python=python, timeout=timeout, preload=preload))
-    scratch = targets.make_scratch()
+    scratch = scratches.make_scratch()
     try:
         if _is_case(text):
             progress.phase("running the case in a fresh interpreter")
@@ -72,7 +73,7 @@ def subject(
         else:
             yield _of_program(path, request, progress)
     finally:
-        targets.remove(scratch)
+        scratches.remove(scratch)
 
 
 def _is_case(text: str) -> bool:

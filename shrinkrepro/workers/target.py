@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkrepro.errors import TargetError
-from shrinkrepro.workers.scratch import make_scratch as make_scratch
-from shrinkrepro.workers.scratch import remove as remove
+from shrinkrepro.workers.scratch import make_scratch, remove
 
 # Names of variables that hold secrets or lead to them, the usual clouds' among them, and addresses with a password in.
 _SECRET = re.compile(
