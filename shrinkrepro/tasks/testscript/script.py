@@ -97,15 +97,29 @@ class _Script:
                 if callable(setup):
                     needs = len(_parameters(setup)) > (0 if inspect.ismethod(setup) else 1)
                     self.driver.append(f"instance.{name}({'None' if needs else ''})")
-        values = {name: self._value(name, instance) for name in self._closure()}
+        values = {name: value for name in self._closure() if (value := self._needed(name, instance)) is not None}
         wanted = [name for name in _parameters(self.function) if name != "self" or not instance]
         arguments = ", ".join(f"{name}={values[name]}" for name in wanted if name in values)
         called = f"{instance}.{self.function.__name__}" if instance else self.function.__name__
         self.driver.append(f"{called}({arguments})")
 
+    def _needed(self, name: str, instance: str) -> str | None:
+        """The expression for a fixture; None for one that nobody asked for by name and that cannot be written."""
+        lines, names = len(self.driver), dict(self.names)
+        try:
+            return self._value(name, instance)
+        except Unwritable:
+            used = [str(one) for mark in self.item.iter_markers("usefixtures") for one in mark.args]
+            if name in (*_parameters(self.function), *used):
+                raise
+            del self.driver[lines:]
+            self.names = names
+            return None
+
     def _closure(self) -> list[str]:
-        """What the test needs, in the order in which pytest makes it."""
-        names = self.item._fixtureinfo.names_closure
+        """What the test asks for, or is given unasked, in the order in which pytest makes it."""
+        asked = self.item._fixtureinfo.initialnames
+        names = [name for name in self.item._fixtureinfo.names_closure if name in asked]
         return [name for name in names if name != "request" and (self._is_parameter(name) or self._definition(name))]
 
     def _definition(self, name: str, above: int = 0) -> Any:
