@@ -27,6 +27,8 @@ from shrinkrepro.errors import ShrinkReproError
 
 TIMEOUT = 120.0  # seconds of one fresh run
 
+# What a compiler kept of a run without the plant, a run with it would take over.
+_UNCACHED = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 _LAUNCH = """\
 import runpy, sys, types
 plant, program = sys.argv[1:]
@@ -86,12 +88,12 @@ class Notes(api.Silent):
 
 def planted(program: Path, plant: Path) -> fresh.Run:
     """A fresh run of ``program`` in a torch with the bug."""
-    return fresh.command([sys.executable, "-c", _LAUNCH, str(plant), str(program)], TIMEOUT)
+    return fresh.command([sys.executable, "-c", _LAUNCH, str(plant), str(program)], TIMEOUT, _UNCACHED)
 
 
 def healthy(program: Path) -> fresh.Run:
     """A fresh run of ``program`` in torch as it is."""
-    return fresh.script(sys.executable, program, TIMEOUT)
+    return fresh.script(sys.executable, program, TIMEOUT, _UNCACHED)
 
 
 def measure(injection: Injection, folder: Path, budget: float, jobs: int | None) -> Row:
