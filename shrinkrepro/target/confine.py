@@ -48,6 +48,8 @@ def confine(
             with contextlib.suppress(OSError):
                 os.makedirs(seen, exist_ok=True)
                 kernel.mount(source, seen, None, kernel.MS_BIND)
+    if folder != scratch and any(scratch.startswith(path + "/") for path in overlays):
+        _keep_to(folder, scratch)
     landlock.restrict([folder, *writable, *overlays], private_shm=_SHM in overlays, network=network)
     with contextlib.suppress(OSError, AttributeError):
         kernel.drop_capabilities()
@@ -99,6 +101,15 @@ def _overlay_all(folder: str, shown: Sequence[str], kept: Sequence[str]) -> List
             memory_folder(_SHM, mode="1777")
             done.append(_SHM)
     return done
+
+
+def _keep_to(folder: str, scratch: str) -> None:
+    """Let nothing in ``scratch`` be written but ``folder``: other programs' files are in it, and Landlock allows what
+    is below an overlay, also where something else is mounted there."""
+    with contextlib.suppress(OSError):
+        kernel.mount(folder, folder, None, kernel.MS_BIND | kernel.MS_REC)
+        kernel.set_read_only(scratch, True)
+        kernel.set_read_only(folder, False)
 
 
 def _own_namespaces() -> None:

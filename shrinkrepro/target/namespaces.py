@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import socket
 import struct
 import sys
@@ -27,7 +28,8 @@ _NAMES = (
 _EXTRAS = (kernel.CLONE_NEWNET | kernel.CLONE_NEWPID, kernel.CLONE_NEWPID, kernel.CLONE_NEWNET, 0)
 _OUTER = kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID  # what has to be left before the process that lives inside is made
 
-MOST_TASKS = 4096  # processes and threads that the kernel lets a PID namespace have (since Linux 6.14), root's too
+MOST_TASKS = 1024  # processes and threads that the kernel lets a PID namespace have, root's too
+_TASKS_SINCE = (6, 14)  # Linux in which that number is the namespace's own and not the whole machine's
 _RUN = "/run"  # where the sockets of the machine's services are: no network namespace hides those
 _IFF_UP, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 1, 0x8913, 0x8914
 
@@ -66,10 +68,11 @@ def furnish(flags: int, scratch: str, writable: Sequence[str], needed: Sequence[
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     if flags & kernel.CLONE_NEWPID:
         kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
-        with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
-            file.write(str(MOST_TASKS))
+        if bounds_tasks():
+            with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
+                file.write(str(MOST_TASKS))
     if flags & kernel.CLONE_NEWNET:
-        _raise_loopback()
+        raise_loopback()
     with contextlib.suppress(OSError):
         _hide_services([scratch, *writable, *needed])
     for path in writable:
@@ -79,6 +82,12 @@ def furnish(flags: int, scratch: str, writable: Sequence[str], needed: Sequence[
         for path in writable:
             kernel.set_read_only(path, False)
     memory_folder(scratch)
+
+
+def bounds_tasks() -> bool:
+    """Whether this kernel can bound the processes and threads of one PID namespace."""
+    found = [int(part) for part in re.findall(r"\d+", os.uname().release)[:2]]
+    return tuple(found) >= _TASKS_SINCE
 
 
 def _levels(network: bool) -> Iterator[int]:
@@ -108,7 +117,7 @@ def _works(flags: int, scratch: str, writable: Sequence[str], needed: Sequence[s
         os._exit(1)
 
 
-def _raise_loopback() -> None:
+def raise_loopback() -> None:
     """Let programs reach themselves: process groups and data loaders listen on the loopback device."""
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as any_socket:
         asked = struct.pack("16sh22x", b"lo", 0)
