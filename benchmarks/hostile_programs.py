@@ -19,13 +19,20 @@ from pathlib import Path
 from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, OK, SIGNAL, TIMEOUT
 
 SECONDS = 0.5  # that a hostile program gets
+MEMORY = 1 << 30  # bytes that each may have
+NAMES_PORT = 53  # where a resolver asks
 
 ANY = frozenset({OK, EXCEPTION, EXIT, SIGNAL, TIMEOUT, LOST})  # the process's own business; only others count
 
 _CALL = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 _DENIED = "raise OSError(ctypes.get_errno(), 'denied')\n"
-# in a PID namespace, where nobody else is
-_INSIDE = "import os\nassert os.getppid() == 1 and sum(name.isdigit() for name in os.listdir('/proc')) < 9\n"
+# in a PID namespace, where nobody else is; @ROOT@ is a file that only a free root has
+_INSIDE = (
+    "import os\nassert os.getppid() == 1 or os.path.exists('@ROOT@')\n"
+    "assert sum(name.isdigit() for name in os.listdir('/proc')) < 9\n"
+)
+# where a text lies in the server, from which this process was forked
+_ADDRESS = "import string, sys\ntext = string.punctuation\naddress = id(text) + sys.getsizeof(text) - len(text) - 1\n"
 
 _FULL = frozenset({EXCEPTION, TIMEOUT})  # of what there is; or not fast enough
 
@@ -166,6 +173,16 @@ _PROGRAMS: Mapping[str, tuple[str, str | frozenset[str]]] = {
         "subprocess.run([sys.executable, '-c', \"open('@OUTSIDE@/canary', 'w')\"], check=True)\n",
         EXCEPTION,
     ),
+    "rmtree of another candidate's scratch": ("import shutil\nshutil.rmtree('@SCRATCH@', ignore_errors=True)\n", OK),
+    "another candidate's program overwritten": (
+        "open('@SCRATCH@/canary', 'w').write('dead')\n",
+        frozenset({OK, EXCEPTION}),  # where an overlay is, it works and is seen by nobody
+    ),
+    "the next candidate's scratch made": (
+        "import os\nabove, own = os.path.split(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))\n"
+        "os.makedirs(os.path.join(above, 'c%d' % (int(own[1:]) + 1), 'p0'))\n",
+        EXCEPTION,
+    ),
     "connects by TCP": ("import socket\nsocket.create_connection(('127.0.0.1', @TCP@), 1).send(b'x')\n", EXCEPTION),
     "sends by UDP": (
         "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', @UDP@))\n",
@@ -185,6 +202,19 @@ _PROGRAMS: Mapping[str, tuple[str, str | frozenset[str]]] = {
         EXCEPTION,
     ),
     "opens its parent's memory": ("import os\nopen('/proc/%d/mem' % os.getppid(), 'r+b')\n", EXCEPTION),
+    "writes into its server's memory": (
+        _ADDRESS + "import os\nwith open('/proc/%d/mem' % os.getppid(), 'r+b', 0) as file:\n"
+        "    file.seek(address)\n    file.write(b'?' * 8)\n",
+        EXCEPTION,
+    ),
+    "writes into its server's memory by a call": (
+        _CALL + _ADDRESS + "class Part(ctypes.Structure):\n"
+        "    _fields_ = [('base', ctypes.c_void_p), ('size', ctypes.c_size_t)]\n"
+        "said = ctypes.create_string_buffer(b'?' * 8)\n"
+        "here, there = Part(ctypes.addressof(said), 8), Part(address, 8)\n"
+        f"if libc.process_vm_writev(os.getppid(), ctypes.byref(here), 1, ctypes.byref(there), 1, 0) != 8: {_DENIED}",
+        EXCEPTION,
+    ),
     "unmounts its overlay": (_CALL + f"if libc.umount2(b'@FOLDER@', 2) != 0: {_DENIED}", EXCEPTION),
     "mounts in a namespace of its own": (
         _CALL + f"libc.unshare(0x10020000)\nif libc.mount(b't', b'@FOLDER@', b'tmpfs', 0, None) != 0: {_DENIED}",
@@ -229,7 +259,8 @@ class Hostile:
 
 # Run after each hostile program, in the same request: it sees whether something was left for it.
 INNOCENT = """\
-import ctypes, os, torch
+import ctypes, os, string, torch
+assert string.punctuation.startswith("!")
 assert torch.func.vmap(lambda x: x + 1)(torch.ones(2)).tolist() == [2.0, 2.0]
 assert torch.ones(1).dtype == torch.float32
 assert sorted(os.listdir(".")) == ["canary", "script.py"], os.listdir(".")
@@ -247,11 +278,13 @@ class Canaries:
     home: Path
     folder: Path  # the script's
     outside: Path  # where no overlay is
+    other: Path  # another candidate's scratch
+    root: str = ""  # a file that only a free root has; there the control run takes the place of the confinement
     kept: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Canaries:
-        for place in (self.home, self.folder, self.outside):
-            place.mkdir(exist_ok=True)
+        for place in (self.home, self.folder, self.outside, self.other):
+            place.mkdir(parents=True, exist_ok=True)
             (place / "canary").write_text("alive")
         self._process = subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(3600)"], stdin=subprocess.DEVNULL, start_new_session=True
@@ -261,18 +294,25 @@ class Canaries:
         self._tcp = self.kept.enter_context(socket.create_server(("127.0.0.1", 0)))
         self._udp = self.kept.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self._udp.bind(("127.0.0.1", 0))
+        self._names = self.kept.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        self._names.bind(("127.0.0.1", NAMES_PORT if self.root else 0))
         self._unix = self.kept.enter_context(socket.socket(socket.AF_UNIX))
         self._unix.bind(str(self.home / "socket"))
         self._abstract = self.kept.enter_context(socket.socket(socket.AF_UNIX))
         self._abstract.bind(f"\0canary-{os.getpid()}")
         for listener in (self._unix, self._abstract):
             listener.listen()
-        for listener in (self._tcp, self._udp, self._unix, self._abstract):
+        for listener in (self._tcp, self._udp, self._names, self._unix, self._abstract):
             listener.setblocking(False)
         return self
 
     def __exit__(self, *ignored: object) -> None:
         self.kept.close()
+
+    @property
+    def process(self) -> int:
+        """The id of the process that is a canary."""
+        return self._process.pid
 
     @property
     def mark(self) -> str:
@@ -287,6 +327,8 @@ class Canaries:
             "@HOME@": str(self.home),
             "@FOLDER@": str(self.folder),
             "@OUTSIDE@": str(self.outside),
+            "@SCRATCH@": str(self.other),
+            "@ROOT@": self.root,
             "@PROCESS@": str(self._process.pid),
             "@MARK@": self.mark,
             "@OURS@": str(shrinkrepro.__file__),
@@ -307,7 +349,8 @@ class Canaries:
     def dead(self) -> list[str]:
         """The canaries that something happened to."""
         found = []
-        for name, place in (("HOME", self.home), ("the script's folder", self.folder), ("outside", self.outside)):
+        places = (self.home, self.folder, self.outside, self.other)
+        for name, place in zip(("HOME", "the script's folder", "outside", "another candidate's scratch"), places):
             canary = place / "canary"
             if not canary.exists() or canary.read_text() != "alive" or canary.stat().st_mode & 0o777 == 0:
                 found.append(name)
@@ -319,15 +362,16 @@ class Canaries:
             with contextlib.suppress(BlockingIOError):
                 listener.accept()[0].close()
                 found.append(name)
-        with contextlib.suppress(BlockingIOError):
-            self._udp.recv(1)
-            found.append("UDP")
+        for name, listener in (("UDP", self._udp), ("the name server", self._names)):
+            with contextlib.suppress(BlockingIOError):
+                listener.recv(1)
+                found.append(name)
         return found
 
 
-def planted() -> Canaries:
-    """Canaries in new folders: one beside the temporary folder, which is under an overlay, and two in it."""
+def planted(scratch: Path, root: str = "") -> Canaries:
+    """Canaries in new folders: one beside the temporary folder, which is under an overlay, two in it, and one among the
+    files of a pool whose folder is ``scratch``. ``root``: as in ``Canaries``."""
     inside = Path(tempfile.mkdtemp(prefix="hostile-"))
     outside = Path(tempfile.mkdtemp(prefix="hostile-", dir="/var/tmp"))
-    (inside / "home").mkdir()
-    return Canaries(inside / "home", inside / "folder", outside / "tree")
+    return Canaries(inside / "home", inside / "folder", outside / "tree", scratch / "server99" / "c1", root)
