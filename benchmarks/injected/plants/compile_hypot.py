@@ -5,14 +5,7 @@ import sys
 
 sys.path.append(os.path.dirname(__file__))
 
-
 import torch
+from planting import lowered
 
-hypot = torch.hypot
-
-
-def lowered(x, y):
-    return x * x + y * y if torch.compiler.is_compiling() else hypot(x, y)
-
-
-torch.hypot = lowered
+lowered(torch.hypot, lambda x, y: x * x + y * y)
