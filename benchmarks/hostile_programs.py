@@ -225,6 +225,10 @@ _PROGRAMS: Mapping[str, tuple[str, str | frozenset[str]]] = {
         _CALL + f"name = os.uname().nodename.encode()\nif libc.sethostname(name, len(name)) != 0: {_DENIED}",
         EXCEPTION,
     ),
+    "sets its server's limits": (
+        "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (4, 4))\n",
+        EXCEPTION,
+    ),
     "raises its limits": (
         "import resource as r\nr.setrlimit(r.RLIMIT_FSIZE, (r.RLIM_INFINITY, r.RLIM_INFINITY))\n",
         EXCEPTION,

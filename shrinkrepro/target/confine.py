@@ -53,9 +53,9 @@ def confine(
     landlock.restrict([folder, *writable, *overlays], private_shm=_SHM in overlays, network=network)
     with contextlib.suppress(OSError, AttributeError):
         kernel.drop_capabilities()
-    if bare and seccomp.known():
+    if seccomp.known():
         with contextlib.suppress(OSError):
-            seccomp.restrict(network)
+            seccomp.restrict(network, bare)
     return [path for path in overlays if path != _SHM]
 
 

@@ -85,6 +85,7 @@ DEADLY = {
     "writes into every descriptor": "what tells its verdict",
     "a process left running": "a process left behind",
     "waits for input": "time (no end)",
+    "sets its server's limits": "a right (it was let)",
     "takes a new root": "a right (it was let)",
 }
 
