@@ -116,7 +116,8 @@ test-browser: $(READY)
 	    || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || true
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
-# Hostile programs in a confined server, aimed at canaries; then what confinement costs. ARGS="--queries 20000" shows that nothing grows.
+# Hostile programs, aimed at canaries, unconfined in a root of their own and then in a confined server; then what
+# confinement costs. ARGS="--queries 20000" shows that nothing grows.
 hostile: $(READY)
 	$(BIN)/python -m benchmarks.hostile
 	$(BIN)/python -m benchmarks.confinement $(ARGS)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,8 @@ def live(main: Callable[[Root], None]) -> int:
                 code = 0
             except (Refused, OSError) as refusal:
                 code = _refused(str(refusal))
+            except Exception:
+                traceback.print_exc()
             finally:
                 sys.stdout.flush()
                 leave(code)

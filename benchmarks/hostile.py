@@ -16,7 +16,7 @@ import typer
 
 from benchmarks.hostile_programs import INNOCENT, MEMORY, SECONDS, Canaries, planted
 from benchmarks.unconfined import Reached, control
-from shrinkrepro.protocol import EXCEPTION, TIMEOUT, Execution, Job
+from shrinkrepro.protocol import EXCEPTION, OK, TIMEOUT, Execution, Job
 from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers.pool import Pool
 from shrinkrepro.workers.target import Target
@@ -46,13 +46,23 @@ MORTAL = (
     "time",
 )
 
+# Why some reach nothing where nothing confines them.
+UNREACHED = {
+    "asks for real-time priority": "only root outside every user namespace may",
+    "a device made": "only root outside every user namespace may",
+    "modules thrown away": "it harms itself alone",
+    "its own source overwritten": "it harms itself alone",
+}
+
 
 def stopped_by(execution: Execution) -> str:
-    """What ended a program, in a few words."""
+    """What ended a program, in a few words; that it went on harms nobody where what it wrote went with it."""
     if execution.detail:
         return execution.detail
     if execution.chain:
         return f"{execution.chain[-1].type}: {execution.chain[-1].message}".splitlines()[0][:70]
+    if execution.status == OK:
+        return "nothing; what it did was gone with it"
     return "its time was up" if execution.status == TIMEOUT else f"{execution.status} {execution.code or ''}".strip()
 
 
@@ -60,7 +70,8 @@ def died(reached: Reached | None) -> str:
     """What a program reached unconfined, in a few words."""
     if reached is None:
         return "not run"
-    return reached.left_out or ", ".join(reached.deaths) or f"nothing ({reached.ended[:40]})"
+    nothing = f"nothing ({UNREACHED.get(reached.name, reached.ended)})"
+    return reached.left_out or ", ".join(reached.deaths) or nothing
 
 
 def immortal(reached: Mapping[str, Reached]) -> list[str]:

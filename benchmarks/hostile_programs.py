@@ -246,6 +246,8 @@ _PROGRAMS: Mapping[str, tuple[str, str | frozenset[str]]] = {
     ),
 }
 
+NAMES = tuple(_PROGRAMS)
+
 
 # Seconds each, and much like another: for ``make hostile``, not for every run of the tests.
 _HEAVY = frozenset({"fork bomb of orphans", "memory bomb of tensors", "large files beside itself", "shared memory bomb",

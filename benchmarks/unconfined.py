@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.free_root import MARK, Root, bounds_processes, live
-from benchmarks.hostile_programs import MEMORY, SECONDS, Hostile, planted
+from benchmarks.hostile_programs import MEMORY, NAMES, SECONDS, Hostile, planted
 from shrinkrepro.protocol import OK
 from shrinkrepro.target import kernel
 from shrinkrepro.target.attend import queued
@@ -314,12 +314,13 @@ def _run(source: str, path: str) -> str:
 
 def _all_in(root: Root, names: Sequence[str]) -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    if not names:
-        with planted(Path(tempfile.mkdtemp()), MARK) as canaries:
-            names = [program.name for program in canaries.programs()]
     for name in names:
         print(json.dumps(asdict(attempt(root, name))), flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(live(lambda root: _all_in(root, sys.argv[1:])))
+    chosen = sys.argv[1:] or NAMES
+    strange = [name for name in chosen if name not in NAMES]
+    if strange:
+        sys.exit(f"no hostile program is called {strange[0]!r}")
+    sys.exit(live(lambda root: _all_in(root, chosen)))
