@@ -36,6 +36,7 @@ OTHER_SEEDS = (1, 2)
 FRESH_RUNS = 3  # where fresh interpreters and servers disagree
 _OUTPUT_LINES = 12
 _COMPILES = re.compile(r"\bcompile\b|_higher_order_ops|flex_attention")
+_COMPILER = "torch._inductor.compile_fx"  # what any of them imports, in seconds, and once is enough
 _SERVER = "in a warm server: "
 
 
@@ -105,6 +106,8 @@ class Replayer:
         self._timeout = timeout
         self._scratch = scratches.make_scratch()  # cases are one file each: nothing stands beside them
         modules = {name for case in cases for name in _imports(case.text)}
+        if any(_COMPILES.search(case.text) for case in cases):
+            modules.add(_COMPILER)
         self.target = Target(
             python=self.python,
             script_path=self._scratch / "case.py",
@@ -144,11 +147,7 @@ class Replayer:
         """Run ``cases``, on ``device`` in the place of their own, and say what became of each, in their order."""
         trials = [self._trial(case, device or case.device) for case in cases]
         running = [trial for trial in trials if trial.open]
-        heavy = [trial for trial in running if _COMPILES.search(trial.text)]
-        self._run([*heavy[:1], *(trial for trial in running if trial not in heavy)], (None,))
-        if len(heavy) > 1:
-            self._pool.learn()  # what a compiler imports takes seconds, and once is enough
-            self._run(heavy[1:], (None,))
+        self._run(running, (None,))
         self._ask_luck([trial for trial in running if _quick(trial)])
         self._look_closer([trial for trial in running if not self._settled(trial)])
         return [self._replayed(trial) for trial in trials]
