@@ -23,7 +23,6 @@ MARK = "/of-a-free-root"  # a file that is there and nowhere else
 MOST_BYTES = 5 << 28  # of memory that its files may take, and those in its /dev/shm
 MOST_FILES = 250_000
 MOST_TASKS = 270  # processes and threads in it: a few more than a confined program may have
-_RESERVED = 300  # numbers of processes that the kernel gives only once
 
 _NEWUTS = 0x04000000
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -133,7 +132,7 @@ def live(main: Callable[[Root], None]) -> int:
 def bounds_processes() -> bool:
     """Whether the kernel bounds how many processes there are in this PID namespace."""
     with open("/proc/sys/kernel/pid_max") as file:
-        return namespaces.bounds_tasks() and int(file.read()) == _RESERVED + MOST_TASKS
+        return int(file.read()) == namespaces.RESERVED + MOST_TASKS
 
 
 def _refused(reason: str) -> int:
@@ -152,10 +151,7 @@ def _pivot(place: Path) -> None:
     kernel.check(kernel.libc().umount2(b".", _DETACH))
     os.chdir("/")
     namespaces.raise_loopback()
-    if namespaces.bounds_tasks():
-        for name, number in (("pid_max", _RESERVED + MOST_TASKS), ("ns_last_pid", _RESERVED)):
-            with open(f"/proc/sys/kernel/{name}", "w") as file:
-                file.write(str(number))
+    namespaces.bound_tasks(MOST_TASKS)
     for name in _OF_THE_MACHINE:
         path = f"/proc/{name}"
         if os.path.exists(path):

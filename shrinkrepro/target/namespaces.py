@@ -28,7 +28,8 @@ _NAMES = (
 _EXTRAS = (kernel.CLONE_NEWNET | kernel.CLONE_NEWPID, kernel.CLONE_NEWPID, kernel.CLONE_NEWNET, 0)
 _OUTER = kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID  # what has to be left before the process that lives inside is made
 
-MOST_TASKS = 1024  # processes and threads that the kernel lets a PID namespace have, root's too
+MOST_TASKS = 512  # processes and threads that the kernel lets a PID namespace have, root's too
+RESERVED = 300  # numbers of processes that the kernel gives only once: the others go round
 _TASKS_SINCE = (6, 14)  # Linux in which that number is the namespace's own and not the whole machine's
 _RUN = "/run"  # where the sockets of the machine's services are: no network namespace hides those
 _IFF_UP, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 1, 0x8913, 0x8914
@@ -68,9 +69,8 @@ def furnish(flags: int, scratch: str, writable: Sequence[str], needed: Sequence[
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     if flags & kernel.CLONE_NEWPID:
         kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
-        if bounds_tasks():
-            with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
-                file.write(str(MOST_TASKS))
+        with contextlib.suppress(OSError):
+            bound_tasks(MOST_TASKS)
     if flags & kernel.CLONE_NEWNET:
         raise_loopback()
     with contextlib.suppress(OSError):
@@ -84,10 +84,14 @@ def furnish(flags: int, scratch: str, writable: Sequence[str], needed: Sequence[
     memory_folder(scratch)
 
 
-def bounds_tasks() -> bool:
-    """Whether this kernel can bound the processes and threads of one PID namespace."""
+def bound_tasks(most: int) -> None:
+    """Let this PID namespace have ``most`` processes and threads, where the kernel can bound those of one alone."""
     found = [int(part) for part in re.findall(r"\d+", os.uname().release)[:2]]
-    return tuple(found) >= _TASKS_SINCE
+    if tuple(found) < _TASKS_SINCE:
+        return
+    for name, number in (("pid_max", RESERVED + most), ("ns_last_pid", RESERVED)):
+        with open("/proc/sys/kernel/" + name, "w") as file:
+            file.write(str(number))
 
 
 def _levels(network: bool) -> Iterator[int]:
