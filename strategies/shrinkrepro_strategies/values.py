@@ -7,6 +7,7 @@ goes first and one query cuts a whole pipeline away. Values come from the facts 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, Path
@@ -20,6 +21,35 @@ from shrinkrepro_strategies.slices import Slicer
 
 _CONSTRUCTORS = ("ones", "zeros", "tensor", "randn", "eye", "full", "arange", "rand")
 _LITERALS = (ast.Constant, ast.UnaryOp, ast.JoinedStr, ast.Lambda)
+
+
+@strategy("one-for-number", tier=Tier.COARSE)
+def one_for_number(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Make a number that a variable holds 1, in programs whose own check failed: all such numbers, then each.
+
+    Early, while what is expected is still computed from it: ``ell = 0.8`` with ``want = 2 / ell ** 2``.
+    """
+    if next(distil.failed_checks(program, facts), None) is None:
+        return
+    found: list[Change] = []
+    for path, node in program.walk(ast.Assign):
+        for target, value, at in _pairs(path, node):
+            number = value.value if isinstance(value, ast.Constant) else None
+            if isinstance(target, ast.Name) and isinstance(number, float) and number not in (0, 1, math.inf):
+                found.append(Change(at, "1.0"))
+    if len(found) > 1:
+        yield Edit(tuple(found))
+    for change in found:
+        yield Edit((change,))
+
+
+def _pairs(path: Path, node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr, Path]]:
+    """The targets of an assignment with what each gets and where that stands."""
+    for target in node.targets:
+        yield target, node.value, (*path, "value")
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            for i, (one, value) in enumerate(zip(target.elts, node.value.elts)):
+                yield one, value, (*path, "value", "elts", i)
 
 
 @strategy("constant-for-expression", tier=Tier.COARSE, independent=True)
@@ -305,6 +335,7 @@ def _replaceable(program: Program, path: Path, node: ast.expr) -> bool:
 
 STRATEGIES = (
     *distil.STRATEGIES,
+    one_for_number,
     constant_for_expression,
     constant_for_name,
     value_for_assignment,

@@ -61,6 +61,17 @@ def test_a_variable_that_fits_takes_an_arguments_place() -> None:
     assert not any("vmap(f)(z)" in text for text in found)
 
 
+def test_numbers_become_one_where_a_check_failed() -> None:
+    source = normal("size, ell = 3, 0.8\nnu = 1.0\nrate = 0.1\nassert f(ell) == 2 / ell ** 2")
+    failed = {"f(ell) == 2 / ell ** 2": {"k": "const", "r": "False"}}
+    assert candidates(values.one_for_number, source, wire(source, failed)) == [
+        normal("size, ell = 3, 1.0\nnu = 1.0\nrate = 1.0\nassert f(ell) == 2 / ell ** 2"),
+        normal("size, ell = 3, 1.0\nnu = 1.0\nrate = 0.1\nassert f(ell) == 2 / ell ** 2"),
+        normal("size, ell = 3, 0.8\nnu = 1.0\nrate = 1.0\nassert f(ell) == 2 / ell ** 2"),
+    ]
+    assert candidates(values.one_for_number, source, wire(source, {})) == []
+
+
 def test_an_attribute_becomes_a_tensor_and_its_entry_goes() -> None:
     source = """
 import torch
