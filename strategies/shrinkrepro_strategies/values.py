@@ -36,7 +36,7 @@ def one_for_number(program: Program, facts: Facts) -> Iterator[Edit]:
         for target, value, at in _pairs(path, node):
             number = value.value if isinstance(value, ast.Constant) else None
             if isinstance(target, ast.Name) and isinstance(number, float) and number not in (0, 1, math.inf):
-                found.append(Change(at, "1.0"))
+                found.append(Change(at, "1"))
     if len(found) > 1:
         yield Edit(tuple(found))
     for change in found:

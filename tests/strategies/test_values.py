@@ -65,9 +65,9 @@ def test_numbers_become_one_where_a_check_failed() -> None:
     source = normal("size, ell = 3, 0.8\nnu = 1.0\nrate = 0.1\nassert f(ell) == 2 / ell ** 2")
     failed = {"f(ell) == 2 / ell ** 2": {"k": "const", "r": "False"}}
     assert candidates(values.one_for_number, source, wire(source, failed)) == [
-        normal("size, ell = 3, 1.0\nnu = 1.0\nrate = 1.0\nassert f(ell) == 2 / ell ** 2"),
-        normal("size, ell = 3, 1.0\nnu = 1.0\nrate = 0.1\nassert f(ell) == 2 / ell ** 2"),
-        normal("size, ell = 3, 0.8\nnu = 1.0\nrate = 1.0\nassert f(ell) == 2 / ell ** 2"),
+        normal("size, ell = 3, 1\nnu = 1.0\nrate = 1\nassert f(ell) == 2 / ell ** 2"),
+        normal("size, ell = 3, 1\nnu = 1.0\nrate = 0.1\nassert f(ell) == 2 / ell ** 2"),
+        normal("size, ell = 3, 0.8\nnu = 1.0\nrate = 1\nassert f(ell) == 2 / ell ** 2"),
     ]
     assert candidates(values.one_for_number, source, wire(source, {})) == []
 
