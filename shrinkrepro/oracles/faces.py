@@ -24,6 +24,7 @@ class Faces:
     """Judges as the first of ``oracles`` that finds a run interesting. The first one's signature is the bug's name."""
 
     oracles: tuple[Oracle, ...]
+    crashes: bool = False  # whether nothing but a crash counts
 
     @property
     def signature(self) -> Signature:
@@ -37,10 +38,19 @@ class Faces:
             verdicts.append(another.judge(execution, source))
         return next((verdict for verdict in verdicts if verdict.interesting), verdicts[0])
 
+    @property
+    def in_fresh(self) -> Faces:
+        """What counts in an interpreter of its own: where the original crashed there, a crash."""
+        if self.signature.kind != CRASH:
+            return self
+        return Faces(tuple(oracle for oracle in self.oracles if oracle.signature.kind == CRASH), crashes=True)
+
     def _another(self, execution: Execution) -> Oracle | None:
         """The oracle of a face that was not seen before; None when the run shows none."""
         found = signature_of(execution)
-        if found is None or found.where is None or not (found.kind == CRASH or _DISORDER in found.sentence):
+        if found is None or found.where is None:
+            return None
+        if found.kind != CRASH and (self.crashes or _DISORDER not in found.sentence):
             return None
         if not any((one.signature.where, one.signature.levels) == (found.where, found.levels) for one in self.oracles):
             return None

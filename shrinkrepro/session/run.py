@@ -124,17 +124,18 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
             controls=_controls(request, original, others),
         )
         program = _start(original, judge, state, progress)
+        alone = oracle.in_fresh if isinstance(oracle, Faces) else oracle
         if _is_crash(oracle) and judge.flake is None:
-            judge.fresh = _fresh_check(state.alone or original.target, oracle, request, original, pool)
+            judge.fresh = _fresh_check(state.alone or original.target, alone, request, original, pool)
         progress.phase("reducing")
         _reduce(program, judge, state, progress)
         progress.phase("confirming")
-        source, runs = _confirm(original, oracle, request, state, judge.flake)
+        source, runs = _confirm(original, alone, request, state, judge.flake)
         rate = judge.flake.measured(source) if judge.flake is not None else None
     if len(judge.seeds) > 1:
         kept = "the result keeps a seed" if "seed(" in source else "the result needs no seed"
         state.findings.append(f"the original fails with some random numbers only; {kept}")
-    good = [run for run in runs if oracle.judge(run, source).interesting]
+    good = [run for run in runs if alone.judge(run, source).interesting]
     shown = good[0] if good else runs[0]
     return Reduction(
         source=source,

@@ -46,3 +46,15 @@ def test_a_face_nobody_saw_counts_at_the_same_place_and_nowhere_else() -> None:
     assert not seen.judge(raising(DISORDER, GRAD, LINEAR)).interesting
     assert not seen.judge(raising(DISORDER, EMBEDDING)).interesting, "no transform is left"
     assert not seen.judge(raising("index out of range", GRAD, EMBEDDING)).interesting, "no disorder"
+
+
+def test_where_the_original_crashed_by_itself_a_crash_is_wanted_there() -> None:
+    seen = several(CRASHED, FREED)
+    assert seen is not None
+    assert seen.judge(FREED).interesting
+    assert seen.in_fresh.judge(CRASHED).interesting
+    assert not seen.in_fresh.judge(FREED).interesting
+    assert not seen.in_fresh.judge(raising(DISORDER, GRAD, EMBEDDING)).interesting
+    other = several(FREED, CRASHED)
+    assert other is not None
+    assert other.in_fresh == other
