@@ -7,6 +7,7 @@ not stopped shows and harms nothing; those that could not be aimed first make su
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import shrinkrepro
 from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, OK, SIGNAL, TIMEOUT
 
 SECONDS = 0.5  # that a hostile program gets
@@ -152,8 +154,15 @@ _PROGRAMS: Mapping[str, tuple[str, str | frozenset[str]]] = {
     "modules thrown away": ("import sys\nsys.modules.clear()\n", ANY),
     "environment thrown away": ("import os\nos.environ.clear()\nos.chdir('/')\n", OK),
     "its own source overwritten": ("open(__file__, 'w').write('changed')\n", OK),
-    "our source opened for writing": ("open('@OURS@', 'a')\n", EXCEPTION),
-    "torch opened for writing": ("import torch\nopen(torch.__file__, 'a')\n", EXCEPTION),
+    # Refused; below the temporary folder or HOME, which are under an overlay, it is done to a copy.
+    "our source opened for writing": (
+        "import os\nopen('@OURS@', 'a').close()\nos.utime('@OURS@', (1, 1))\n",
+        frozenset({EXCEPTION, OK}),
+    ),
+    "torch opened for writing": (
+        "import os, torch\nopen(torch.__file__, 'a').close()\nos.utime(torch.__file__, (1, 1))\n",
+        frozenset({EXCEPTION, OK}),
+    ),
     "rmtree of HOME": ("import shutil\nshutil.rmtree('@HOME@', ignore_errors=True)\n", OK),
     "rmtree of the script's folder": ("import shutil\nshutil.rmtree('@FOLDER@', ignore_errors=True)\n", OK),
     "rmtree of a tree elsewhere": ("import shutil\nshutil.rmtree('@OUTSIDE@')\n", EXCEPTION),
@@ -327,8 +336,6 @@ class Canaries:
 
     def programs(self, heavy: bool = True) -> list[Hostile]:
         """All programs, or all but the ``heavy`` ones, aimed at these canaries."""
-        import shrinkrepro
-
         aims = {
             "@HOME@": str(self.home),
             "@FOLDER@": str(self.folder),
@@ -362,6 +369,10 @@ class Canaries:
                 found.append(name)
             if canary.exists() and (canary.stat().st_mtime < 10 or canary.stat().st_nlink != 1):
                 found.append(name)
+        for name in ("shrinkrepro", "torch"):
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.origin is not None and Path(spec.origin).stat().st_mtime < 10:
+                found.append(f"the source of {name}")
         if self._process.poll() is not None:
             found.append("a process")
         for name, listener in (("TCP", self._tcp), ("a socket", self._unix), ("an abstract socket", self._abstract)):
