@@ -25,7 +25,7 @@ from shrinkrepro.tasks.neighbours import GROUPS, neighbours
 from shrinkrepro.tasks.status import status_of
 from shrinkrepro.tasks.subject import Subject, subject
 from shrinkrepro.workers.fresh import run_fresh
-from shrinkrepro.workers.pool import Pool, default_jobs
+from shrinkrepro.workers.pool import Pool
 
 PASSES = "passes"
 SAME = "fails the same"
@@ -34,7 +34,7 @@ UNSETTLED = "not settled"  # timed out, or its worker was lost
 
 FRESH_RUNS = 5  # of the program, that all of it may take
 _QUICK = 1.0  # seconds of a warm run, below which all neighbours are asked that compile nothing: it takes a second
-_SPARE = 2.0  # fresh runs, for the one at the end and what surrounds it
+_SPARE = 2.5  # fresh runs, for the one at the end, what surrounds it, and a machine that is slower then
 _RUN_SECONDS = 10.0  # of one neighbour; one that compiles gets what is left
 _CONFIRMED = 2  # passing neighbours that are run fresh until one holds
 _PROBE = """\
@@ -127,7 +127,7 @@ def explained(of: Subject, progress: Progress, jobs: int | None = None) -> Expla
     kind = of.oracle.signature.kind
     findings: list[str] = []
     values = None
-    with Pool(of.target, jobs or default_jobs()) as pool:
+    with Pool(of.target, jobs or 1) as pool:  # a second server takes longer to start than it saves
         probe, base = pool.run([Job(_PROBE, RUN, of.limit, alone=True), Job(of.text, RUN, of.limit, alone=True)])
         devices, compiler = _probed(probe)
         made: list[Neighbour] = []
