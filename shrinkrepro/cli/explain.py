@@ -13,9 +13,7 @@ from shrinkrepro.cli.console import console, lines
 Program = Annotated[
     Path, typer.Argument(metavar="CASE", help="A case, or a reduced program in one file.", show_default=False)
 ]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", help="Runs at a time.  [default: the number of cores]")
-]
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Neighbours that run at a time.  [default: 1]")]
 
 
 def explain(

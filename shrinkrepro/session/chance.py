@@ -6,6 +6,8 @@ seed does it is the failure a flaky one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from shrinkrepro.core.seeding import seeded
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.flakiness import Rate
@@ -17,6 +19,7 @@ from shrinkrepro.workers.pool import Pool, default_jobs
 from shrinkrepro.workers.target import Target
 
 SEEDS_TRIED = 10
+HARNESS_SEEDS = range(11, 19)  # with which a program that has seeds of its own must fail all the same
 MORE_RUNS = 10  # runs with other seeds, when the first ones disagree
 MOST_RUNS = 60  # of a script that has not failed yet: one that does one time in twenty is seen with 95 %
 MORE_SECONDS = 5.0  # of its own time, for those
@@ -37,7 +40,7 @@ def pinned_or_flaky(
             seeds = range(len(runs) + 1, len(runs) + MORE_RUNS + 1)
             runs += pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in seeds])
             failing = [run for run in runs if Oracle.of(run, request.match, request.exclude) is not None]
-        pinned = pinned_text(text, pool, None, limit) if failing else None
+        pinned = pinned_text(text, failing_always(pool, None, limit)) if failing else None
     if pinned is not None:
         return pinned, None, None
     if failing:
@@ -45,14 +48,19 @@ def pinned_or_flaky(
     return None, None, None
 
 
-def pinned_text(text: str, pool: Pool, oracle: Oracle | None, limit: float) -> str | None:
-    """``text`` with seeds with which it fails, as ``oracle`` has it or at all, whatever the harness's seeds are."""
-    for seed in range(SEEDS_TRIED):
-        new = seeded(text, seed)
-        runs = pool.run([Job(new, RUN, limit, alone=True, seed=other) for other in range(11, 19)])
-        if all(oracle.judge(r, new).interesting if oracle else Oracle.of(r) is not None for r in runs):
-            return new
-    return None
+def pinned_text(text: str, fails: Callable[[str], bool], tries: int = SEEDS_TRIED) -> str | None:
+    """``text`` with the first seeds of its own with which it ``fails`` whatever the harness's are; None: not found."""
+    return next((new for new in (seeded(text, seed) for seed in range(tries)) if fails(new)), None)
+
+
+def failing_always(pool: Pool, oracle: Oracle | None, limit: float) -> Callable[[str], bool]:
+    """Whether a text fails with each of the ``HARNESS_SEEDS``, as ``oracle`` has it or at all."""
+
+    def fails(text: str) -> bool:
+        runs = pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in HARNESS_SEEDS])
+        return all(oracle.judge(r, text).interesting if oracle else Oracle.of(r) is not None for r in runs)
+
+    return fails
 
 
 def rough_rate(text: str, pool: Pool, oracle: Oracle | Faces, limit: float) -> Rate:

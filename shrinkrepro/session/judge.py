@@ -11,7 +11,7 @@ import hashlib
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -300,9 +300,7 @@ class SessionJudge:
                 return judged if judged.outcome is not Outcome.PASSED or len(seeds) == 1 else Verdict(Outcome.FLAKY)
             verdict = judged
         slowest = 0.0
-        here = executions[len(seeds) :]
-        for number, execution in enumerate(chain(here, self.controls.runs_elsewhere(source, limit))):
-            self._count(int(number >= len(here)))
+        for execution in chain(executions[len(seeds) :], self._runs_elsewhere(source, limit)):
             verdict, slowest = held(execution, verdict), max(slowest, execution.seconds)
             if not verdict.interesting:
                 break
@@ -331,7 +329,7 @@ class SessionJudge:
         limit = self._limit(self.controls.seconds)
         for execution in self._run_controls(self.controls.jobs(source, limit)):
             verdict = held(execution, verdict)
-        for execution in self.controls.runs_elsewhere(source, limit) if verdict.interesting else ():
+        for execution in self._runs_elsewhere(source, limit) if verdict.interesting else ():
             verdict = held(execution, verdict)
         if verdict.interesting:
             self._seconds = counted.failing.seconds
@@ -359,6 +357,11 @@ class SessionJudge:
         resumed = self.pool.recalled - before
         self._count(len(jobs) - resumed, resumed)
         return executions
+
+    def _runs_elsewhere(self, source: str, limit: float) -> Iterator[Execution]:
+        for execution in self.controls.runs_elsewhere(source, limit):
+            self._count(1)
+            yield execution
 
     def _count(self, run: int, resumed: int = 0) -> None:
         self.counts = replace(self.counts, run=self.counts.run + run, resumed=self.counts.resumed + resumed)

@@ -29,7 +29,7 @@ from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised, from_wire, to_wire
-from shrinkrepro.session.chance import pinned_or_flaky, pinned_text, rough_rate
+from shrinkrepro.session.chance import failing_always, pinned_or_flaky, pinned_text, rough_rate
 from shrinkrepro.session.confined import OUTSIDE, check_refused
 from shrinkrepro.session.differing import compared, settled
 from shrinkrepro.session.journal import Journal, journal_path
@@ -175,14 +175,15 @@ def _run_original(
     if oracle is None:
         raise _not_failing(request, script, fresh)
     early = before_torch(fresh)
-    if early is not None and fresh.chain[-1:] and _lacks_torch(fresh.chain[-1]):
+    if early is not None and fresh.chain[-1:] and lacks_torch(fresh.chain[-1]):
         raise no_torch(target.python, fresh.chain[-1].message)
     if early is not None and not request.anyway:
         raise FailsEarlyError(early.message, early.hint)
     return Original(script, local, target, fresh, oracle, pinned, rate, journal)
 
 
-def _lacks_torch(raised: Raised) -> bool:
+def lacks_torch(raised: Raised) -> bool:
+    """Whether it was torch itself that could not be imported."""
     return raised.type == "ModuleNotFoundError" and raised.message == "No module named 'torch'"
 
 
@@ -266,7 +267,7 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
         if original.flaky is not None or _same(original, original.oracle, runs):
             return Ready(original, pool, original.oracle, findings)
         if any(run.status == OK for run in runs):
-            text = pinned_text(original.script.text, pool, original.oracle, limit)
+            text = pinned_text(original.script.text, failing_always(pool, original.oracle, limit))
             if text is not None:
                 pinned = replace(original, script=replace(original.script, text=text), pinned=True)
                 return Ready(pinned, pool, original.oracle, findings)

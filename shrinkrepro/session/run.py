@@ -18,7 +18,6 @@ from typing import Any
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
-from shrinkrepro.core.seeding import seeded
 from shrinkrepro.errors import ShrinkReproError, TargetError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
@@ -29,6 +28,7 @@ from shrinkrepro.oracles.signature import CRASH
 from shrinkrepro.protocol import OK, RUN, Execution, Job, from_wire, to_wire
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.best import Best
+from shrinkrepro.session.chance import HARNESS_SEEDS, pinned_text
 from shrinkrepro.session.controls import Controls
 from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.journal import Journal
@@ -274,11 +274,8 @@ def _steady(judge: SessionJudge, source: str) -> bool:
 
 def _pinned(judge: SessionJudge, program: Program) -> Program | None:
     """``program`` with seeds of its own, with which it fails whatever the harness's are; None if there are none."""
-    for seed in range(SEEDS_TRIED):
-        text = seeded(program.source, seed)
-        if all(judge.fails_with(text, range(11, 19))):
-            return Program.parse(text)
-    return None
+    text = pinned_text(program.source, lambda new: all(judge.fails_with(new, HARNESS_SEEDS)), SEEDS_TRIED)
+    return Program.parse(text) if text is not None else None
 
 
 def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:

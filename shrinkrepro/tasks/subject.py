@@ -20,7 +20,7 @@ from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import Execution
 from shrinkrepro.session import Progress, Request
-from shrinkrepro.session.original import libraries, make_target, read_script
+from shrinkrepro.session.original import lacks_torch, libraries, make_target, read_script
 from shrinkrepro.tasks.case_signature import oracle_of
 from shrinkrepro.tasks.inputs import checked, read_source
 from shrinkrepro.tasks.status import status_of
@@ -31,7 +31,6 @@ from shrinkrepro.workers.locate import locate
 from shrinkrepro.workers.target import Target
 
 SECONDS = 60.0  # of one run when no --timeout is given
-_NO_TORCH = "No module named 'torch'"
 _TRIES = 3  # fresh runs of a failure that memory decides
 
 
@@ -106,8 +105,8 @@ def _of_program(path: Path, request: Request, progress: Progress) -> Subject:
         )
     early = before_torch(fresh)
     if early is not None:
-        if fresh.chain[-1:] and fresh.chain[-1].message == _NO_TORCH:
-            raise targets.no_torch(target.python, _NO_TORCH)
+        if fresh.chain and lacks_torch(fresh.chain[-1]):
+            raise targets.no_torch(target.python, fresh.chain[-1].message)
         raise FailsEarlyError(early.message, early.hint)
     return Subject(path, text, oracle, target, fresh, limit)
 
@@ -137,7 +136,7 @@ def _of_case(case: Case, request: Request, scratch: Path) -> Subject:
 
 def _other(case: Case, oracle: Oracle | Faces, fresh: Execution, text: str, target: Target) -> Exception:
     """Why there is nothing to tell of ``case``: it was edited, or this is another torch."""
-    if fresh.chain and fresh.chain[-1].message == _NO_TORCH:
+    if fresh.chain and lacks_torch(fresh.chain[-1]):
         return targets.no_torch(target.python, fresh.chain[-1].message)
     status = status_of(fresh, oracle, text)
     now = f"it fails otherwise: {status.failure}" if status.failure else "it ends normally"

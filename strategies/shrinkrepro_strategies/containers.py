@@ -11,11 +11,11 @@ import keyword
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, Path, delete, join, replace, source_of
-from shrinkrepro.core.facts import Description, Facts
+from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.descriptions import first_tensor, sources
 from shrinkrepro_strategies.folding import element_of
 from shrinkrepro_strategies.rewriting import Rewrite
 
@@ -173,22 +173,10 @@ def leaf_for_structure(program: Program, facts: Facts) -> Iterator[Edit]:
         fact = facts.of(path)
         if fact is None or fact.kind not in ("seq", "dict") or isinstance(node, ast.Name) or program.size(path) < 4:
             continue
-        leaf = _first_tensor(fact.value)
+        leaf = first_tensor(fact.value)
         if leaf is not None:
             for text in sources(leaf, "torch", 1):
                 yield replace(path, text, ("import torch",))
-
-
-def _first_tensor(value: Description) -> Description | None:
-    kind = value.get("k")
-    if kind == "tensor":
-        return value
-    items = value.get("items", ())
-    for item in items if kind == "seq" else [pair[1] for pair in items] if kind == "dict" else ():
-        found = _first_tensor(item)
-        if found is not None:
-            return found
-    return None
 
 
 @strategy("unwrap-single-entry", tier=Tier.MEDIUM)

@@ -55,6 +55,19 @@ def plain(value: Description) -> Description:
     return value
 
 
+def first_tensor(value: Description) -> Description | None:
+    """``value`` if it is a tensor, else the first one in it."""
+    kind = value.get("k")
+    if kind == "tensor":
+        return value
+    items = value.get("items", ())
+    for item in items if kind == "seq" else [pair[1] for pair in items] if kind == "dict" else ():
+        found = first_tensor(item)
+        if found is not None:
+            return found
+    return None
+
+
 def _parses(text: str) -> bool:
     try:
         ast.parse(text, mode="eval")

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, Path
-from shrinkrepro.core.facts import Description, ExprFact, Facts
+from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls, distil
-from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.descriptions import first_tensor, sources
 from shrinkrepro_strategies.slices import Slicer
 
 _CONSTRUCTORS = ("ones", "zeros", "tensor", "randn", "eye", "full", "arange", "rand")
@@ -227,9 +227,10 @@ def variable_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
     for path, node in program.walk(ast.Call):
         for at in [(*path, "args", i) for i in range(len(node.args))]:
             fact, argument = facts.of(at), program.node(at)
-            shape = _shape_inside(fact.value) if fact is not None else None
-            if shape is None or isinstance(argument, ast.Name | ast.Starred):
+            tensor = first_tensor(fact.value) if fact is not None else None
+            if tensor is None or isinstance(argument, ast.Name | ast.Starred):
                 continue
+            shape = tuple(tensor["shape"])
             if live is not None and live.transformed(at):
                 continue
             fitting = [
@@ -251,18 +252,6 @@ def _tensors_held(program: Program, facts: Facts) -> dict[Binding, tuple[int, ..
         if seen is not None and seen.kind == "tensor":
             found[binding] = seen.shape
     return found
-
-
-def _shape_inside(value: Description) -> tuple[int, ...] | None:
-    """The shape of a tensor, or of the first one in a structure of tensors."""
-    if value.get("k") == "tensor":
-        return tuple(value["shape"])
-    items = value.get("items", ())
-    for item in items if value.get("k") == "seq" else [pair[1] for pair in items] if value.get("k") == "dict" else ():
-        shape = _shape_inside(item)
-        if shape is not None:
-            return shape
-    return None
 
 
 def _bound_by(program: Program, path: Path) -> set[Binding]:
