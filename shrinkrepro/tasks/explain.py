@@ -115,7 +115,7 @@ def explain(
     Raises:
         ShrinkReproError: it cannot be read, does not fail the same, or cannot be run.
     """
-    with subject(path, python=python, timeout=timeout, preload=preload, progress=progress) as found:
+    with subject(path, python=python, timeout=timeout, preload=preload, jobs=jobs, progress=progress) as found:
         return explained(found, progress, jobs)
 
 

@@ -84,7 +84,12 @@ def report(request: ReportRequest, form: str, progress: Progress) -> tuple[Bug, 
     pythons = [found_python(python, "--compare ") for python in request.compare]
     request = _with_record(request)
     with subject(
-        request.path, python=request.python, timeout=request.timeout, preload=request.preload, progress=progress
+        request.path,
+        python=request.python,
+        timeout=request.timeout,
+        preload=request.preload,
+        jobs=request.jobs,
+        progress=progress,
     ) as of:
         around = explained(of, progress, request.jobs) if request.neighbours else None
         bug = _bug(of, around, request, pythons, progress)

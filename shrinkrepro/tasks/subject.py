@@ -53,17 +53,23 @@ class Subject:
 
 @contextmanager
 def subject(
-    path: Path, *, python: str | None, timeout: float | None, preload: Path | None, progress: Progress
+    path: Path,
+    *,
+    python: str | None,
+    timeout: float | None,
+    preload: Path | None,
+    jobs: int | None,
+    progress: Progress,
 ) -> Iterator[Subject]:
     """The program in the file ``path``, run once.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it cannot be read, or what is asked for cannot be.
         NotFailingError: it does not fail, or no longer as its table says.
         TargetError: the interpreter cannot run it.
     """
     text = read_source(path)
-    request = checked(Request(script=None, text=text, python=python, timeout=timeout, preload=preload))
+    request = checked(Request(script=None, text=text, python=python, timeout=timeout, preload=preload, jobs=jobs))
     scratch = scratches.make_scratch()
     try:
         if _is_case(text):

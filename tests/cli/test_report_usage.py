@@ -50,6 +50,8 @@ def folder(tmp_path: Path) -> Path:
         ("report fails.py --gh x/y", ("words by a person", "--words")),
         ("report fails.py --gh x --words hello", ("OWNER/NAME",)),
         ("report fails.py --copy", ("terminal", "-o FILE")),
+        ("report fails.py --jobs 0", ("--jobs", "0")),
+        ("explain fails.py --jobs 0", ("--jobs", "0")),
         ("explain nope.py", ("nope.py",)),
         ("explain fails.py --write taken.md", ("taken.md is a file",)),
         ("explain fails.py --json nowhere/x.json", ("nowhere",)),
