@@ -255,7 +255,8 @@ class SessionJudge:
             return self._run_and_judge(sources, alone)
         healthy = self._healthy(sources)
         asked = [source for source in sources if healthy[source].interesting]
-        return [(healthy | dict(zip(asked, self._run_and_judge(asked, alone))))[source] for source in sources]
+        verdicts = healthy | dict(zip(asked, self._run_and_judge(asked, alone)))
+        return [verdicts[source] for source in sources]
 
     def _control_is_cheap(self) -> bool:
         """Whether it pays to ask the controls first: what a compiler takes seconds for, they run as it is."""
