@@ -276,6 +276,7 @@ class SessionJudge:
         return verdicts
 
     def _run_and_judge(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
+        alone = alone or self._seconds > SLOW  # a fork costs little then, and what is adopted need not run again
         executions = self._run([Job(source, RUN, self._limit(), alone) for source in sources])
         verdicts = [self._judged(execution, source) for source, execution in zip(sources, executions)]
         for source, execution, verdict in zip(sources, executions, verdicts):

@@ -55,12 +55,14 @@ _PARTS = (
     naming.STRATEGIES,
 )
 
-# What is tried first: each can take away most of a long-running program in one query.
+# What is tried first: each can take away most of a long-running program, or of its time, in one query.
 _FIRST = (
     "distil-failure",
     "check-for-program",
     "first-divergence",
     "frame-for-program",
+    "unwrap-compile",
+    "plainer-compile",
     "drop-unexecuted",
     "keep-needed",
     "drop-after-failure",

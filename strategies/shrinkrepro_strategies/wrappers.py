@@ -49,7 +49,7 @@ def unwrap_compile(program: Program, facts: Facts) -> Iterator[Edit]:
 def plainer_compile(program: Program, facts: Facts) -> Iterator[Edit]:
     """Compile more plainly: no options, the backend ``eager`` or else ``aot_eager``, one at a time.
 
-    Early, for it makes every later query cheaper.
+    Early, for it makes every later query cheaper. A call without a backend has the dearest one: there it is added.
     """
     for path, node in program.walk(ast.Call):
         name = calls.callee(program, path)
@@ -62,10 +62,19 @@ def plainer_compile(program: Program, facts: Facts) -> Iterator[Edit]:
         if rest:
             yield Edit(rest)
         for backend in _BACKENDS:
-            if found is not None and ast.unparse(found[1]) != repr(backend):
+            if found is None and all(word.arg is not None for word in node.keywords):
+                kept = [program.text(argument) for argument in node.args]
+                yield Edit((Change(path, f"{program.text(node.func)}({', '.join([*kept, f'backend={backend!r}'])})"),))
+            elif found is not None and ast.unparse(found[1]) != repr(backend):
                 yield Edit((Change((*path, "keywords", found[0], "value"), repr(backend)), *rest))
         for i in range(len(node.keywords)):
             yield Edit((Change((*path, "keywords", i)),))
+    for path, definition in program.walk(ast.stmt):
+        for i, decorator in enumerate(getattr(definition, "decorator_list", ())):
+            at: Path = (*path, "decorator_list", i)
+            if not isinstance(decorator, ast.Call) and calls.library_name(program, at) == "torch.compile":
+                for backend in _BACKENDS:
+                    yield Edit((Change(at, f"{program.text(decorator)}(backend={backend!r})"),))
 
 
 @strategy("unwrap-checkpoint", tier=Tier.MEDIUM, independent=True)

@@ -1,4 +1,5 @@
-"""A candidate whose time is up at the moment it counts gets a second run, with nothing beside it."""
+"""What is done otherwise where runs are slow: a second run for a candidate whose time was up as it counted, and no run
+that another answers."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from shrinkrepro.api import Silent
+from shrinkrepro.oracles.controls import Control
 from shrinkrepro.oracles.oracle import Oracle
-from shrinkrepro.protocol import Job
-from shrinkrepro.session.judge import SessionJudge
+from shrinkrepro.protocol import PRIMAL, Job
+from shrinkrepro.session.judge import SLOW, SessionJudge
 from shrinkrepro.workers.pool import Pool
 from shrinkrepro.workers.target import Target
 
@@ -43,8 +45,8 @@ def slow(folder: Path, times: int) -> str:
     )
 
 
-def judge_of(pool: Pool) -> SessionJudge:
-    [run] = pool.run([Job(FAILING, timeout=60)])
+def judge_of(pool: Pool, failing: str = FAILING) -> SessionJudge:
+    [run] = pool.run([Job(failing, timeout=60)])
     oracle = Oracle.of(run)
     assert oracle is not None
     judge = SessionJudge(pool, oracle, Silent(), timeout=1.0)
@@ -76,3 +78,19 @@ def test_candidates_of_a_batch_are_not(pool: Pool, runs: Path) -> None:
     judge = judge_of(pool)
     assert judge.judge([slow(folder, 1), FAILING], "none", alone=False) == [False, True]
     assert judge.counts.run == 2
+
+
+def test_where_runs_are_slow_each_candidate_runs_once(pool: Pool, runs: Path) -> None:
+    """Its control first; one that passes it has a process of its own, and need not run again to be adopted."""
+    folder = runs / "once"
+    folder.mkdir()
+    failing = "import os, torch\ntorch.vmap(lambda x: x.item())(torch.ones(1))\n"
+    judge = judge_of(pool, failing)
+    judge.controls.chosen = (Control(PRIMAL),)
+    judge.calibrate(100 * SLOW)
+    judge.controls.seconds = SLOW
+    count = f"import os\nnumber = len(os.listdir({str(folder)!r}))\nopen({str(folder)!r} + f'/{{number}}', 'w')\n"
+    sources = [f"{count}{failing}print({number})\n" for number in range(3)]
+    assert judge.judge(sources, "none", alone=False) == [True, True, True]
+    assert judge.confirm(sources[1], "none")
+    assert judge.counts.run == len(list(folder.iterdir())) == 2 * len(sources)

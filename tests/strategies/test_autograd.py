@@ -158,6 +158,13 @@ def test_a_compile_becomes_plainer() -> None:
     assert normal("import torch\ntorch.compile(f, backend='eager')") in found
 
 
+def test_a_compile_without_a_backend_gets_a_plain_one() -> None:
+    found = candidates(wrappers.plainer_compile, "import torch\ntorch.compile(f, dynamic=True)(x)")
+    assert normal("import torch\ntorch.compile(f, backend='eager')(x)") in found
+    found = candidates(wrappers.plainer_compile, "import torch\n@torch.compile\ndef f(x):\n    return x")
+    assert normal("import torch\n@torch.compile(backend='eager')\ndef f(x):\n    return x") in found
+
+
 def test_a_hook_goes_with_its_registration() -> None:
     found = candidates(wrappers.drop_hook, "def h(g):\n    return g\nx.register_hook(h)\nf(x)")
     assert found == [normal("f(x)")]
