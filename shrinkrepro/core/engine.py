@@ -40,8 +40,8 @@ class Judge(Protocol):
     def observe(self, program: Program) -> Facts:
         """Facts of ``program``, or none."""
 
-    def observe_reference(self, program: Program) -> Facts:
-        """Facts of ``program`` run without the bug, or none."""
+    def compare(self, program: Program) -> Facts:
+        """Facts of ``program`` beside those of a run without the bug, as far as there are any."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ class Engine:
     def _proposals(self, strategy: Strategy, program: Program) -> list[Edit]:
         facts = self._observed(program)
         if strategy.against_reference and facts.known and not facts.compared:
-            facts.against(self._judge.observe_reference(program))
+            facts = self._judge.compare(program)
+            self._facts = (program, facts)
         try:
             edits = list(itertools.islice(strategy.propose(program, facts), EDITS_PER_PASS))
         except Exception as error:  # a strategy that raises is a bug of ours: named, switched off, the run goes on
@@ -279,9 +280,9 @@ class _Limited:
         self._left -= 1
         return self._judge.observe(program)
 
-    def observe_reference(self, program: Program) -> Facts:
+    def compare(self, program: Program) -> Facts:
         self._left -= 1
-        return self._judge.observe_reference(program)
+        return self._judge.compare(program)
 
 
 def _gain(program: Program, edit: Edit) -> int:

@@ -16,11 +16,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from shrinkrepro.core.facts import Facts, completed, unseen_bodies
+from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.static import refusal
 from shrinkrepro.core.verdict import Outcome, Verdict
-from shrinkrepro.oracles.controls import observing
 from shrinkrepro.oracles.faces import Faces
 from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
@@ -29,6 +28,7 @@ from shrinkrepro.protocol import LOST, OBSERVE, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session.checks import raises_itself, rests_on
 from shrinkrepro.session.controls import FIRST_SECONDS, Controls, held
 from shrinkrepro.session.flaky import Flake
+from shrinkrepro.session.observer import Observer
 from shrinkrepro.session.request import AlsoFound, Counts, Progress
 from shrinkrepro.workers.pool import Pool
 
@@ -64,6 +64,7 @@ class SessionJudge:
         self.flake: Flake | None = None  # of a failure that comes only sometimes: judged by repeated runs
         self.fresh: Callable[[str], bool] | None = None  # asked before a program is adopted, where servers may mislead
         self.counts = Counts()
+        self._observer = Observer(self._observed, self.controls)
         self._also: dict[str, AlsoFound] = {}
         self._progress = progress
         self._deadline = deadline
@@ -115,23 +116,14 @@ class SessionJudge:
         return [self._verdicts[key].interesting for key in keys]
 
     def observe(self, program: Program) -> Facts:
-        """Facts of ``program``: of its run, completed by its control run where a compiler hid what ran; else none."""
+        """Facts of ``program``, or none."""
         self._check_clock()
-        wire, other = self._observed(program, OBSERVE), observing(self.controls.chosen or ())
-        if wire is None:
-            wire = self._observed(program, other) if other else None
-            return Facts(program.tree, wire) if wire is not None else Facts.none()
-        bodies = unseen_bodies(program.tree, wire) if other else []
-        if other and bodies:
-            wire = completed(wire, self._observed(program, other) or {}, bodies)
-        return Facts(program.tree, wire)
+        return self._observer.facts(program, cheaply=self._control_is_cheap())
 
-    def observe_reference(self, program: Program) -> Facts:
-        """Facts of the run that replaces transforms by loops and plain autograd, where values matter; else none."""
+    def compare(self, program: Program) -> Facts:
+        """Facts of ``program`` beside those of the run that replaces transforms, where values matter; else alone."""
         self._check_clock()
-        mode = observing(self.controls.chosen or ()) if self._checks else None
-        wire = self._observed(program, mode) if mode is not None else None
-        return Facts(program.tree, wire) if wire is not None else Facts.none()
+        return self._observer.compared(program, values=self._checks)
 
     def _observed(self, program: Program, mode: str) -> dict[str, Any] | None:
         """The facts of one observed run, if observation did not change how it ends."""
@@ -255,8 +247,8 @@ class SessionJudge:
             return self._run_and_judge(sources, alone)
         healthy = self._healthy(sources)
         asked = [source for source in sources if healthy[source].interesting]
-        verdicts = healthy | dict(zip(asked, self._run_and_judge(asked, alone)))
-        return [verdicts[source] for source in sources]
+        found = healthy | dict(zip(asked, self._run_and_judge(asked, alone)))
+        return [found[source] for source in sources]
 
     def _control_is_cheap(self) -> bool:
         """Whether it pays to ask the controls first: what a compiler takes seconds for, they run as it is."""
@@ -308,7 +300,8 @@ class SessionJudge:
                 break
         drew = executions[0].drew if run else self._alone[_digest(source)]
         if verdict.interesting and drew and len(self.seeds) == 1 and self._numbers_matter(source):
-            verdict = verdict if self._holds_with(source, _seeds_of(source)) else Verdict(Outcome.FLAKY)
+            seeds = _seeds_of(source)[: 1 if self._seconds > SLOW else None]
+            verdict = verdict if self._holds_with(source, seeds) else Verdict(Outcome.FLAKY)
         if verdict.interesting:
             if run:
                 self._seconds = executions[0].seconds
