@@ -15,6 +15,7 @@ from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
+from shrinkrepro_strategies import filled
 from shrinkrepro_strategies.descriptions import first_tensor, sources
 from shrinkrepro_strategies.folding import element_of
 from shrinkrepro_strategies.rewriting import Rewrite
@@ -220,4 +221,11 @@ def _nested(changes: list[Change]) -> bool:
     return any(path[:i] in paths for path in paths for i in range(len(path)))
 
 
-STRATEGIES = (fold_subscript, names_for_entries, last_for_list, unwrap_single_entry, leaf_for_structure)
+STRATEGIES = (
+    *filled.STRATEGIES,
+    fold_subscript,
+    names_for_entries,
+    last_for_list,
+    unwrap_single_entry,
+    leaf_for_structure,
+)

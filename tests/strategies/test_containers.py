@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from shrinkrepro_strategies import containers, control_flow
+from shrinkrepro_strategies import containers, control_flow, filled
 from shrinkrepro_strategies.folding import fold
 
 from shrinkrepro.core.edits import source_of
@@ -84,3 +84,25 @@ def test_a_list_of_which_the_last_counts_is_a_variable() -> None:
     assert candidates(containers.last_for_list, source) == [normal("for x in xs:\n    out = f(x)\ng(out)")]
     assert candidates(containers.last_for_list, "out = []\nout.append(f(x))\ntorch.stack(out)") == []
     assert candidates(containers.last_for_list, "out = [f]\ng(out[0])") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = []\na.append(x)\ny = 1\na += [y]\nf(*a)", "y = 1\na = [x, y]\nf(*a)"),
+        ("a = [z]\na.extend((x, y))\nf(a)", "a = [z, x, y]\nf(a)"),
+        ("d = {}\nd['k'] = x\nd.update(m=y)\nf(d)", "d = {'k': x, 'm': y}\nf(d)"),
+        ("d = dict(k=x)\nd |= {'m': y}\nf(**d)", "d = {'k': x, 'm': y}\nf(**d)"),
+        ("a = list()\na.append(x)\nf(a)\na.append(y)", "a = [x]\nf(a)\na.append(y)"),
+    ],
+)
+def test_a_container_becomes_the_literal_that_it_is_filled_to(before: str, after: str) -> None:
+    assert candidates(filled.literal_for_filling, before) == [normal(after)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["a = []\na.append(a[-1])", "a = x\na.append(y)", "a = []\nfor i in x:\n    a.append(i)", "a = []\na.pop()"],
+)
+def test_other_containers_stay(source: str) -> None:
+    assert candidates(filled.literal_for_filling, source) == []
