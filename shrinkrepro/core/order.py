@@ -25,7 +25,7 @@ NAMES = {
 _SIZED = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 # Names that readers expect for a local thing.
 CONVENTIONAL = frozenset(
-    [*"xyzwfghabcdijknmpqrstuvABLQWXY", "fn", "net", "model", "loss", "out", "params", "norm", "op", "self", "ctx"]
+    [*"xyzwfghabcdijknmpqrstuvABLQWXY", "fn", "net", "model", "loss", "out", "params", "norm", "op"]
 )
 
 

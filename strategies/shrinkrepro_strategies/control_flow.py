@@ -163,7 +163,7 @@ def all_turns(program: Program, facts: Facts) -> Iterator[Edit]:
     Example: ``for b in (0, 1): f() if b else g()`` -> ``g(); f()``.
     """
     for path, node in program.walk(ast.For, ast.AsyncFor):
-        text = unroll_fully(facts, path, node)
+        text = unroll_fully(program, facts, path, node)
         if text is not None and count_tokens(text) <= 2 * program.size(path):
             yield replace(path, text)
 

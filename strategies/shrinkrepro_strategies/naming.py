@@ -24,10 +24,11 @@ from shrinkrepro_strategies.keywords import keyword_sites
 # Names that stay as they are, beside the conventional ones and single letters: what torch calls such things.
 KEPT = (
     CONVENTIONAL
-    | frozenset(("self", "cls", "ctx", "args", "kwargs", "inputs", "output", "outputs"))
+    | frozenset(("args", "kwargs", "inputs", "output", "outputs"))
     | frozenset(("actual", "expected", "xs", "ys", "op", "norm"))
     | frozenset(("grad_output", "grad_input", "tangent", "tangents", "e", "main", "_"))
 )
+_PARAMETERS = frozenset(("self", "cls", "ctx"))  # that stay as they are, and mean nothing as variables
 # By kind of thing, the names to choose from, the first that is free.
 POOLS: dict[str, tuple[str, ...]] = {
     "function": ("f", "g", "h", "fn"),
@@ -80,6 +81,8 @@ class Naming:
             return False  # an attribute
         if any(isinstance(node, ast.ClassDef) for node in nodes):
             return len(nodes) == 1
+        if binding.name in _PARAMETERS:
+            return not any(isinstance(node, ast.arg) for node in nodes)
         return binding.name not in KEPT and not (len(binding.name) == 1 and binding.name not in "lOI")
 
     def fits(self, binding: Binding, name: str) -> bool:

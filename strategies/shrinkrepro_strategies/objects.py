@@ -121,14 +121,15 @@ def inline_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
         up, statement = program.parent(places[0])
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
-        value = written_for(program, facts, (*up, "value"), reads[0], torch)
-        if value is None or (len(reads) > 1 and not is_simple(value)) or any(r[: len(up)] == up for r in reads):
+        if any(read[: len(up)] == up for read in reads):
             continue
-        if any(written_for(program, facts, (*up, "value"), r, torch) is None for r in reads[1:]):
+        values = [written_for(program, facts, (*up, "value"), read, torch, places[0]) for read in reads]
+        value = values[0]
+        if value is None or None in values or (len(reads) > 1 and not is_simple(value)):
             continue
         rewrite = Rewrite(program)
-        for read in reads:
-            rewrite.replace(read, value)
+        for read, written in zip(reads, values):
+            rewrite.replace(read, written or value)
         rewrite.delete(up)
         edit = rewrite.edit()
         yield Edit(edit.changes, imports if torch in ast.unparse(ast.fix_missing_locations(value)) else ())
@@ -157,9 +158,21 @@ def inline_class_constant(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield rewrite.edit()
 
 
-def written_for(program: Program, facts: Facts, path: Path, there: Path, torch: str) -> ast.expr | None:
-    """The expression at ``path`` as it can stand at ``there``; None when something in it means nothing there."""
+def written_for(
+    program: Program, facts: Facts, path: Path, there: Path, torch: str, stored: Path | None = None
+) -> ast.expr | None:
+    """The expression at ``path`` as it can stand at ``there``; None when something in it means nothing there.
+
+    ``stored`` is the attribute that gets it, where ``there`` reads that: the object itself is then written as it is
+    where it is read.
+    """
     rewrite = Rewrite(program)
+    read = program.node(there)
+    own = program.scopes.binding((*stored, "value")) if stored is not None else None
+    if own is not None and isinstance(read, ast.Attribute) and is_simple(read.value):
+        for at, node in _below(program, path):
+            if isinstance(node, ast.Name) and program.scopes.binding(at) == own:
+                rewrite.replace(at, read.value)
     if not _carry(program, facts, path, there, torch, rewrite):
         return None
     written = rewrite.copy(path)
@@ -172,7 +185,10 @@ def _carry(program: Program, facts: Facts, path: Path, there: Path, torch: str, 
     names = [
         (p, n)
         for p, n in _below(program, path)
-        if isinstance(n, ast.Name) and not _same(program, p, n.id, there) and not _own(program, p, path)
+        if isinstance(n, ast.Name)
+        and not _same(program, p, n.id, there)
+        and not _own(program, p, path)
+        and not rewrite.replaced(p)
     ]
     if not names:
         return True

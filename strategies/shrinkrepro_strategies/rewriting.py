@@ -101,6 +101,10 @@ class Rewrite:
         """Put ``node`` in the place of the one at ``path``."""
         self._nodes[path] = node
 
+    def replaced(self, path: Path) -> bool:
+        """Whether something else was put at ``path``."""
+        return path in self._nodes
+
     def delete(self, path: Path) -> None:
         """Delete the node at ``path``."""
         self._nodes[path] = None

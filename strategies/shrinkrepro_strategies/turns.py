@@ -135,8 +135,11 @@ def one_turn(program: Program, facts: Facts, path: Path, node: ast.For | ast.Asy
     yield from dict.fromkeys(text for text, _ in _turn_body(facts, path, node, put=False, limit=2))
 
 
-def unroll_fully(facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> str | None:
-    """Every turn of a short loop over a literal or over few plain items, one after the other, folded."""
+def unroll_fully(program: Program, facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> str | None:
+    """Every turn of a short loop over a literal or over few plain items, one after the other, folded.
+
+    A variable of the loop that is read elsewhere too, in a function it calls, is still assigned.
+    """
     count = _turns(facts, path, node)
     if count is None or not 1 <= count <= _MOST_TURNS:
         return None
@@ -150,10 +153,17 @@ def unroll_fully(facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> str 
         for target, value in bindings(node.target, item):
             if isinstance(target, ast.Name) and not writes(body, target.id):
                 body = substitute(body, target.id, parse_expression(value))  # type: ignore[arg-type]
-            else:
+            if not isinstance(target, ast.Name) or writes(body, target.id) or _read_elsewhere(program, path, target.id):
                 named.append(f"{source_of(target)} = {value}")
         parts.extend([*named, block_text(fold([s for s in body if isinstance(s, ast.stmt)]))])
     return "\n".join(part for part in parts if part)
+
+
+def _read_elsewhere(program: Program, path: Path, name: str) -> bool:
+    """Whether a variable of the loop at ``path`` is read outside the loop."""
+    binding = program.scopes.lookup(path, name)
+    uses = program.scopes.uses.get(binding, []) if binding is not None else []
+    return any(use[: len(path)] != path for use in uses)
 
 
 def _turns(facts: Facts, path: Path, node: ast.For | ast.AsyncFor) -> int | None:

@@ -55,6 +55,9 @@ def test_a_container_that_is_used_whole_stays(use: str) -> None:
 def test_every_turn_of_a_short_loop() -> None:
     source = "for b in (False, True):\n    d = 1 if b else 2"
     assert candidates(control_flow.all_turns, source, ran(source)) == [normal("d = 2\nd = 1")]
+    source = normal("def f():\n    return b\nfor b in (1, 2):\n    f()")
+    after = normal("def f():\n    return b\nb = 1\nf()\nb = 2\nf()")
+    assert candidates(control_flow.all_turns, source) == [after]
 
 
 def test_literal_conditions_are_worked_out_one_statement_at_a_time() -> None:

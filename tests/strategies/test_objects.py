@@ -20,6 +20,13 @@ def test_an_attribute_that_is_read_once() -> None:
     assert candidates(inline_attribute, source) == [normal(expected)]
 
 
+def test_the_object_itself_is_written_as_it_is_where_the_attribute_is_read() -> None:
+    source = "class C:\n    def __init__(self):\n        self.f = g(self.h)\n    def h(self): pass\nc = C()\nc.f(1)"
+    expected = "class C:\n    def __init__(self):\n        pass\n    def h(self): pass\nc = C()\ng(c.h)(1)"
+    assert candidates(inline_attribute, source) == [normal(expected)]
+    assert candidates(inline_attribute, source.replace("c.f(1)", "C().f(1)").replace("c = C()\n", "")) == []
+
+
 def test_what_comes_from_the_constructor_is_needed_as_a_literal() -> None:
     source = normal(
         "class C:\n    def __init__(self, n):\n        self.w = g(n)\n    def f(self, x):\n        return self.w * x"
