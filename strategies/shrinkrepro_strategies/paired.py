@@ -1,4 +1,4 @@
-"""Paired loops: ``zip`` and ``enumerate`` of which a part is not used, and one turn of a comprehension.
+"""Loops over less: ``zip`` and ``enumerate`` of which a part is not used, one turn of a comprehension, or no loop.
 
 Decision: the part and what it is taken from go in one edit, so that the loop goes on over what is left.
 """
@@ -83,8 +83,19 @@ def _given(turn: ast.comprehension, index: str) -> dict[str, ast.expr] | None:
     }
 
 
+@strategy("iterable-for-comprehension", tier=Tier.MEDIUM)
+def iterable_for_comprehension(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put what a comprehension runs over for one that hands its items on: ``[v for v in x]`` -> ``x`` or ``list(x)``."""
+    for path, node in program.walk(ast.ListComp, ast.GeneratorExp, ast.SetComp):
+        generator = node.generators[0]
+        if len(node.generators) == 1 and not generator.ifs and ast.unparse(node.elt) == ast.unparse(generator.target):
+            source = program.text(generator.iter)
+            yield replace(path, source)
+            yield replace(path, f"{'set' if isinstance(node, ast.SetComp) else 'list'}({source})")
+
+
 def _item(source: ast.expr, index: str) -> ast.expr:
     return ast.Subscript(source, ast.parse(index, mode="eval").body, ast.Load())
 
 
-STRATEGIES = (one_element, drop_paired)
+STRATEGIES = (one_element, iterable_for_comprehension, drop_paired)

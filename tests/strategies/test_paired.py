@@ -37,3 +37,10 @@ def test_drop_paired(source: str, expected: list[str]) -> None:
 )
 def test_one_element(source: str, expected: list[str]) -> None:
     assert candidates(paired.one_element, source) == [normal(text) for text in expected]
+
+
+def test_what_a_comprehension_only_hands_on() -> None:
+    found = candidates(paired.iterable_for_comprehension, "torch.stack([v for v in x], 1)")
+    assert found == [normal("torch.stack(x, 1)"), normal("torch.stack(list(x), 1)")]
+    assert candidates(paired.iterable_for_comprehension, "{a for a, b in x}") == []
+    assert candidates(paired.iterable_for_comprehension, "[v for v in x if v]") == []
