@@ -85,7 +85,7 @@ def _given(turn: ast.comprehension, index: str) -> dict[str, ast.expr] | None:
 
 @strategy("iterable-for-comprehension", tier=Tier.MEDIUM)
 def iterable_for_comprehension(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Put what a comprehension runs over for one that hands its items on: ``[v for v in x]`` -> ``x`` or ``list(x)``."""
+    """Put what a comprehension runs over for one that only hands on: ``[v for v in x]`` -> ``x``, ``list(x)``."""
     for path, node in program.walk(ast.ListComp, ast.GeneratorExp, ast.SetComp):
         generator = node.generators[0]
         if len(node.generators) == 1 and not generator.ifs and ast.unparse(node.elt) == ast.unparse(generator.target):
