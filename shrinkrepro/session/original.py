@@ -244,8 +244,8 @@ class Ready:
 def open_pool(original: Original, request: Request, progress: Progress) -> Ready:
     """Start workers on which the original fails as it does fresh.
 
-    Two warm servers run it. Where they differ from the fresh run, a crash is known by all its faces; any other failure
-    gets an interpreter for each query.
+    Two warm servers run it. Where they differ from the fresh run, a crash is known by all its faces; a failure that
+    comes at times, or has other failures beside it, is flaky; one that never comes gets an interpreter for each query.
 
     Raises:
         TooFlakyError: its runs disagree even so.
@@ -271,15 +271,17 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
             if text is not None:
                 pinned = replace(original, script=replace(original.script, text=text), pinned=True)
                 return Ready(pinned, pool, original.oracle, findings)
-            rate = rough_rate(original.script.text, pool, original.oracle, limit)
-            if rate.failed:
-                return Ready(replace(original, flaky=rate), pool, original.oracle, findings)
         several = faces(original.oracle, runs)
         if several is not None:
             names = " or ".join(oracle.signature.describe() for oracle in several.oracles)
             findings.append(f"the bug shows different faces from run to run, and any of them counts: {names}")
             progress.note(findings[-1])
             return Ready(original, pool, several, findings)
+        if any(run.status == OK or _same(original, original.oracle, [run]) for run in runs):
+            rate = rough_rate(original.script.text, pool, original.oracle, limit)
+            if rate.failed:
+                at_times = rate if rate.failed < rate.runs else None  # a time-out under load is no flake
+                return Ready(replace(original, flaky=at_times), pool, original.oracle, findings)
         pool.close()
         if request.isolation == "fork":
             raise TargetError("the original fails otherwise in a warm server", "leave out --isolation fork")
