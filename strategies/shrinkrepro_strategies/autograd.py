@@ -190,13 +190,68 @@ def drop_function_output(program: Program, facts: Facts) -> Iterator[Edit]:
             if "setup_context" in function.methods:
                 at, node = function.methods["setup_context"]
                 changes.extend(_targets_less(at, node.body, node.args.args[-1].arg, number, count))
+                for use in program.scopes.uses_of((*at, "args", "args", len(node.args.args) - 1)):
+                    changes.extend(_looked_up(program, use, number, count))
+            changes.extend(_unmarked(program, function, number, count))
             for apply, _ in _applies(program, function):
+                changes.extend(_looked_up(program, apply, number, count))
                 where, statement = program.statement_of(apply)
-                if isinstance(statement, ast.Assign) and apply == (*where, "value"):
-                    target = statement.targets[0]
-                    if isinstance(target, ast.Tuple) and len(target.elts) == count:
-                        changes.append(_less((*where, "targets", 0), target, number))
+                if not isinstance(statement, ast.Assign) or apply != (*where, "value"):
+                    continue
+                target = statement.targets[0]
+                if isinstance(target, ast.Tuple) and len(target.elts) == count:
+                    changes.append(_less((*where, "targets", 0), target, number))
+                elif isinstance(target, ast.Name):
+                    for use in program.scopes.uses_of((*where, "targets", 0)):
+                        changes.extend(_looked_up(program, use, number, count))
             yield Edit(tuple(changes))
+
+
+def _looked_up(program: Program, path: Path, number: int, count: int) -> Iterator[Change]:
+    """What is looked up by number in the outputs at ``path``: the one that is left of two needs none."""
+    up, parent = program.parent(path)
+    if path[-1] != "value" or not isinstance(parent, ast.Subscript) or not isinstance(parent.slice, ast.Constant):
+        return
+    index = parent.slice.value
+    if isinstance(index, int) and 0 <= index < count and index != number:
+        if count == 2:
+            yield Change(up, program.text(parent.value))
+        elif index > number:
+            yield Change((*up, "slice"), str(index - 1))
+
+
+def _unmarked(program: Program, function: _Function, number: int, count: int) -> Iterator[Change]:
+    """The output is no longer marked as one without a gradient."""
+    for method in ("forward", "setup_context"):
+        at, node = function.methods.get(method, (None, None))
+        if at is None or node is None:
+            continue
+        marked = _output_names(node, number, count)
+        for i, statement in enumerate(node.body):
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            if call.func.attr in ("mark_non_differentiable", "mark_dirty"):
+                where: Path = (*at, "body", i)
+                gone = [k for k, a in enumerate(call.args) if ast.unparse(a) in marked]
+                whole = len(gone) == len(call.args)
+                yield from [Change(where)] if whole else [Change((*where, "value", "args", k)) for k in gone]
+
+
+def _output_names(node: ast.FunctionDef, number: int, count: int) -> set[str]:
+    """How the method spells output ``number``: in what it returns, or in what it is given last."""
+    last = node.args.args[-1].arg
+    names = {f"{last}[{number}]", f"{last}[{number - count}]"} if node.name == "setup_context" else set()
+    for statement in node.body:
+        values: list[ast.expr | None] = []
+        if isinstance(statement, ast.Return) and node.name == "forward":
+            values = [statement.value]
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.value) == last:
+            values = list(statement.targets)
+        for value in values:
+            if isinstance(value, ast.Tuple) and len(value.elts) == count:
+                names.add(ast.unparse(value.elts[number]))
+    return names
 
 
 def _returned_less(path: Path, node: ast.FunctionDef, number: int, count: int) -> Iterator[Change]:

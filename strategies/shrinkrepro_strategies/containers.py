@@ -180,6 +180,24 @@ def leaf_for_structure(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield replace(path, text, ("import torch",))
 
 
+@strategy("dict-for-comprehension", tier=Tier.MEDIUM)
+def dict_for_comprehension(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put ``dict(x)``, or the dict itself, for a comprehension that only makes it anew.
+
+    Example: ``{k: v for k, v in model.named_parameters()}`` -> ``dict(model.named_parameters())``.
+    """
+    for path, node in program.walk(ast.DictComp):
+        generator = node.generators[0]
+        each = ast.unparse(ast.Tuple([node.key, node.value]))
+        if len(node.generators) > 1 or generator.ifs or ast.unparse(generator.target) != each:
+            continue
+        source = generator.iter
+        yield replace(path, f"dict({program.text(source)})")
+        items = isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "items"
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and items:
+            yield replace(path, program.text(source.func.value))
+
+
 @strategy("unwrap-single-entry", tier=Tier.MEDIUM)
 def unwrap_single_entry(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the entry for a dict, tuple or list that holds one, everywhere, with the subscripts that look it up.
@@ -226,6 +244,7 @@ STRATEGIES = (
     fold_subscript,
     names_for_entries,
     last_for_list,
+    dict_for_comprehension,
     unwrap_single_entry,
     leaf_for_structure,
 )

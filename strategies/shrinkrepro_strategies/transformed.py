@@ -88,6 +88,46 @@ def function_for_transformed(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit(changes)
 
 
+_BARE = ("sin", "add", "addcmul")  # an operation of one, two and three tensors
+
+
+@strategy("operation-for-unentered", tier=Tier.MEDIUM)
+def operation_for_unentered(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put an operation of torch's for a function that the transform never came to call.
+
+    Example: ``vmap(model, in_dims=(0, 1, 0))(x, y)`` -> ``vmap(torch.add, in_dims=(0, 1, 0))(x, y)``.
+    """
+    slicer = Slicer(program)
+    torch, imports = calls.torch_spelling(program)
+    for path, node, name in calls.transform_calls(program):
+        if not node.args or "decorator_list" in path or not facts.known:
+            continue
+        here = (*path, "args", 0)
+        at = _definition(program, here)
+        function = program.node(at)
+        if isinstance(function, ast.FunctionDef | ast.Lambda):
+            if facts.ran(function) if isinstance(function, ast.FunctionDef) else _entered(facts, at):
+                continue
+        elif calls.library_name(program, here) is not None or not isinstance(function, ast.ClassDef | ast.expr):
+            continue
+        given = len(node.args) - 1
+        if name in calls.MAKERS:
+            _, outer = program.parent(path)
+            given = len(outer.args) if isinstance(outer, ast.Call) and path[-1] == "func" else 1
+        elif name == "jvp" and len(node.args) > 1 and isinstance(node.args[1], ast.Tuple | ast.List):
+            given = len(node.args[1].elts)
+        for arity in dict.fromkeys((given, 1)):
+            if 1 <= arity <= len(_BARE):
+                changes = slicer.with_dead(Change(here, f"{torch}.{_BARE[arity - 1]}"))
+                yield Edit(changes, imports)
+
+
+def _entered(facts: Facts, path: Path) -> bool:
+    """Whether anything below the lambda at ``path`` was evaluated."""
+    inside = (*path, "body")
+    return any(at[: len(inside)] == inside for at in facts.items())
+
+
 def _definition(program: Program, path: Path) -> Path:
     """Path of the def that the name at ``path`` means; ``path`` itself for a lambda and all else."""
     node = program.node(path)
@@ -127,4 +167,4 @@ def _running(program: Program, facts: Facts) -> Iterator[tuple[str, Path]]:
             yield func.id, path
 
 
-STRATEGIES = (function_for_transformed, eta_reduce)
+STRATEGIES = (function_for_transformed, operation_for_unentered, eta_reduce)

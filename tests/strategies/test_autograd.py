@@ -168,3 +168,41 @@ def test_a_compile_without_a_backend_gets_a_plain_one() -> None:
 def test_a_hook_goes_with_its_registration() -> None:
     found = candidates(wrappers.drop_hook, "def h(g):\n    return g\nx.register_hook(h)\nf(x)")
     assert found == [normal("f(x)")]
+
+
+def test_an_output_goes_with_its_mark_and_its_number() -> None:
+    found = candidates(autograd.drop_function_output, TWO_OUTPUTS)
+    assert normal(ONE_OUTPUT) in found
+
+
+TWO_OUTPUTS = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        s = x.sin()
+        return x * s, s
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(inputs[0], output[0])
+    @staticmethod
+    def jvp(ctx, t):
+        return t, None
+y = torch.func.jvp(lambda t: F.apply(t)[0], (x,), (x,))
+"""
+ONE_OUTPUT = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        s = x.sin()
+        return x * s
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output)
+    @staticmethod
+    def jvp(ctx, t):
+        return t
+y = torch.func.jvp(lambda t: F.apply(t), (x,), (x,))
+"""

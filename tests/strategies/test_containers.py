@@ -109,3 +109,21 @@ def test_a_container_becomes_the_literal_that_it_is_filled_to(before: str, after
 )
 def test_other_containers_stay(source: str) -> None:
     assert candidates(filled.literal_for_filling, source) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("y = {k: v for k, v in m.named_parameters()}", "y = dict(m.named_parameters())"),
+        ("y = {k: v for k, v in d.items()}", "y = d"),
+    ],
+)
+def test_a_dict_made_anew_is_the_dict(before: str, after: str) -> None:
+    assert normal(after) in candidates(containers.dict_for_comprehension, before)
+
+
+@pytest.mark.parametrize(
+    "source", ["y = {v: k for k, v in d}", "y = {k: v for k, v in d if k}", "y = {k: v + 1 for k, v in d}"]
+)
+def test_a_dict_of_something_else_stays(source: str) -> None:
+    assert not candidates(containers.dict_for_comprehension, source)

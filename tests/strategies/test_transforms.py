@@ -5,6 +5,7 @@ from __future__ import annotations
 from shrinkrepro_strategies import transformed, transforms
 
 from tests.helpers import candidates, normal
+from tests.strategies.observed import ran
 
 
 def test_each_transform_of_a_composition_may_go() -> None:
@@ -97,3 +98,17 @@ def test_functional_options_go() -> None:
     assert candidates(transforms.smaller_functional, source) == [
         normal("from torch.autograd.functional import jacobian\njacobian(f, x)")
     ]
+
+
+def test_a_function_that_was_never_called_becomes_an_operation() -> None:
+    source = "import torch\ndef f(x, y):\n    return x\n\ntorch.vmap(f, in_dims=0)(torch.ones(2), torch.ones(3))\n"
+    after = "import torch\ntorch.vmap(torch.add, in_dims=0)(torch.ones(2), torch.ones(3))\n"
+    assert normal(after) in candidates(transformed.operation_for_unentered, source, ran(source))
+    entered = source.replace("3))", "2))")
+    assert not candidates(transformed.operation_for_unentered, entered, ran(entered))
+
+
+def test_a_model_that_may_not_have_been_called_becomes_an_operation() -> None:
+    source = "import torch\nmodel = torch.nn.Linear(1, 1)\ntorch.func.jvp(model, torch.ones(1), torch.ones(1))\n"
+    after = "import torch\ntorch.func.jvp(torch.sin, torch.ones(1), torch.ones(1))\n"
+    assert normal(after) in candidates(transformed.operation_for_unentered, source, ran(source))
