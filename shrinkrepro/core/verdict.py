@@ -26,6 +26,7 @@ class Verdict:
     outcome: Outcome
     label: str = ""
     reason: str = ""  # one line: what differed, or which control failed
+    control: bool = False  # whether it is a control that failed
 
     @property
     def interesting(self) -> bool:

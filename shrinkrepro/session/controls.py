@@ -115,8 +115,8 @@ def held(execution: Execution, verdict: Verdict) -> Verdict:
     if execution.status == OK:
         return verdict
     if execution.status in (TIMEOUT, LOST):
-        return Verdict(Outcome.UNRESOLVED, reason="the control did not end")
-    return Verdict(Outcome.SLIPPED, "", f"fails its control too: {_what(execution)}")
+        return Verdict(Outcome.UNRESOLVED, reason="the control did not end", control=True)
+    return Verdict(Outcome.SLIPPED, "", f"fails its control too: {_what(execution)}", control=True)
 
 
 def _job(control: Control, source: str, limit: float) -> Job:

@@ -77,6 +77,7 @@ class SessionJudge:
         self._alone: dict[bytes, bool] = {}  # judged in a process of their own: did they draw random numbers
         self._confirmed: set[bytes] = set()  # judged with their control
         self._passed: set[bytes] = set()  # passed their controls
+        self._doubted: set[str] = set()  # strategies whose last program to be confirmed failed its control
         self._rates: dict[bytes, Rate] = {}  # of flaky programs that were confirmed
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
@@ -103,7 +104,7 @@ class SessionJudge:
                     self._verdicts[key] = Verdict(Outcome.INVALID, reason=reason)
                 else:
                     asked[key] = source
-        for key, verdict in zip(asked, self._query(list(asked.values()), alone)):
+        for key, verdict in zip(asked, self._query(list(asked.values()), alone, strategy in self._doubted)):
             self._verdicts[key] = verdict
             self._outcomes[verdict.outcome.value] += 1
         self.counts = replace(
@@ -231,12 +232,13 @@ class SessionJudge:
             verdict = Verdict(Outcome.UNRESOLVED, reason="a fresh interpreter does not show it")
         self._verdicts[key] = verdict
         self._confirmed.add(key)
+        (self._doubted.add if verdict.control else self._doubted.discard)(strategy)
         if not verdict.interesting:
             self._outcomes[verdict.outcome.value] += 1
         self._progress.query(self.counts, strategy)
         return verdict.interesting
 
-    def _query(self, sources: Sequence[str], alone: bool) -> list[Verdict]:
+    def _query(self, sources: Sequence[str], alone: bool, doubted: bool) -> list[Verdict]:
         if self.flake is not None:
             verdicts = self.flake.screen(sources, alone)
             for source, verdict in zip(sources, verdicts):
@@ -244,7 +246,10 @@ class SessionJudge:
                     self._keep_slip(verdict.label, source)
             return verdicts
         if not self._control_is_cheap():
-            return self._run_and_judge(sources, alone)
+            verdicts = self._run_and_judge(sources, alone)
+            hits = [source for source, verdict in zip(sources, verdicts) if verdict.interesting] if doubted else []
+            ill = {source: verdict for source, verdict in self._healthy(hits).items() if not verdict.interesting}
+            return [ill.get(source, verdict) for source, verdict in zip(sources, verdicts)]
         healthy = self._healthy(sources)
         asked = [source for source in sources if healthy[source].interesting]
         found = healthy | dict(zip(asked, self._run_and_judge(asked, alone)))

@@ -1,5 +1,4 @@
-"""What is done otherwise where runs are slow: a second run for a candidate whose time was up as it counted, and no run
-that another answers."""
+"""What a candidate costs: a second run where its time was up as it counted, and no run that another answers."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ from shrinkrepro.workers.target import Target
 pytestmark = pytest.mark.torch
 
 FAILING = "import torch\ntorch.ones(2) @ torch.ones(3)\n"
+TRANSFORMED = "import torch\ntorch.vmap(lambda x: x.item())(torch.ones(1))\n"
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_where_runs_are_slow_each_candidate_runs_once(pool: Pool, runs: Path) ->
     """Its control first; one that passes it has a process of its own, and need not run again to be adopted."""
     folder = runs / "once"
     folder.mkdir()
-    failing = "import os, torch\ntorch.vmap(lambda x: x.item())(torch.ones(1))\n"
+    failing = TRANSFORMED
     judge = judge_of(pool, failing)
     judge.controls.chosen = (Control(PRIMAL),)
     judge.calibrate(100 * SLOW)
@@ -94,3 +94,15 @@ def test_where_runs_are_slow_each_candidate_runs_once(pool: Pool, runs: Path) ->
     assert judge.judge(sources, "none", alone=False) == [True, True, True]
     assert judge.confirm(sources[1], "none")
     assert judge.counts.run == len(list(folder.iterdir())) == 2 * len(sources)
+
+
+def test_a_strategy_whose_program_failed_its_control_is_asked_for_it_at_once(pool: Pool) -> None:
+    judge = judge_of(pool, TRANSFORMED)
+    judge.controls.chosen = (Control(PRIMAL),)
+    ill = [f"{TRANSFORMED}raise ValueError({number})\n" for number in range(4)]
+    assert judge.judge(ill[:1], "one", alone=False) == [True]
+    assert not judge.confirm(ill[0], "one")
+    assert judge.judge([ill[1], TRANSFORMED], "one", alone=False) == [False, True]
+    assert judge.judge(ill[2:3], "another", alone=False) == [True]
+    assert judge.confirm(TRANSFORMED, "one")
+    assert judge.judge(ill[3:], "one", alone=False) == [True]
