@@ -63,7 +63,7 @@ class Words:
     def summary(self, nearest: str = "") -> str:
         """One sentence, and a second one on the nearest neighbour that passes."""
         subject = self._subject() or "The program"
-        sentence = f"{subject} {self._verb()}{self._where()}."
+        sentence = f"{subject} {self._verb()}{self._where()}{self._said()}."
         return sentence + (f" With one thing exchanged ({nearest}) it passes." if nearest else "")
 
     def expected(self, others: Sequence[str]) -> str:
@@ -150,6 +150,12 @@ class Words:
         if s.kind == EXIT:
             return f"ends with exit code {s.code}"
         return {CRASH: f"crashes by {signal_name(s.signal)}", HANG: "does not end"}.get(s.kind, f"warns `{s.type}`")
+
+    def _said(self) -> str:
+        """The message of an exception, which names the kind of bug where its type does not."""
+        if self.signature.kind != EXCEPTION or not self._sentence:
+            return ""
+        return f": {_short(self._sentence, _SENTENCE).rstrip('.')}"
 
     def _where(self) -> str:
         s = self.signature

@@ -1,6 +1,7 @@
 """The task behind ``shrinkrepro explain``: the neighbours of a failing program are run, and what came of each is told.
 
-Decision: no neighbour is told of that was not run. Quick ones are all asked, those that take a compiler as long as all
+Decision: no neighbour is told of that was not run, and none that was no program: what another operator or tensor is not
+called like says nothing of the bug. Quick ones are all asked, those that take a compiler as long as all
 of it takes no more than five fresh runs of the program; the others are listed as not asked. The nearest neighbour that
 passes is run in a fresh interpreter too.
 """
@@ -8,6 +9,7 @@ passes is run in a fresh interpreter too.
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -37,6 +39,10 @@ _QUICK = 1.0  # seconds of a warm run, below which all neighbours are asked that
 _SPARE = 2.5  # fresh runs, for the one at the end, what surrounds it, and a machine that is slower then
 _RUN_SECONDS = 10.0  # of one neighbour; one that compiles gets what is left
 _CONFIRMED = 2  # passing neighbours that are run fresh until one holds
+_MISCALLED = re.compile(
+    r"received an invalid combination of arguments|unexpected keyword argument|positional argument|"
+    r"missing \d+ required|multiple values for (?:keyword )?argument|argument '?\w+'? .*must be|is not defined"
+)
 _PROBE = """\
 import shutil, torch
 found = ["cpu"]
@@ -179,7 +185,9 @@ def _ask(of: Subject, pool: Pool, made: Sequence[Neighbour], seconds: float, ask
         left = asked.deadline - spare - time.monotonic()
         before = len(asked.rows)
         _run(of, pool, [one], max(1.0, left), asked)
-        if asked.rows[before].outcome == UNSETTLED:  # its time was cut short, which says nothing of it
+        if (
+            len(asked.rows) > before and asked.rows[before].outcome == UNSETTLED
+        ):  # its time was cut short, which says nothing of it
             asked.rows.pop()
             slow.insert(0, one)
             break
@@ -199,6 +207,8 @@ def _by_turns(found: Sequence[Neighbour]) -> list[Neighbour]:
 def _run(of: Subject, pool: Pool, group: Sequence[Neighbour], limit: float, asked: _Asked) -> None:
     for one, run in zip(group, pool.run([Job(one.source, RUN, limit, alone=True) for one in group])):
         outcome, detail = _outcome(of, run, one.source)
+        if outcome == OTHERWISE and _ill_formed(run):
+            continue
         asked.rows.append(Row(one.group, one.title, outcome, detail, one.source, run.seconds))
 
 
@@ -211,6 +221,15 @@ def _outcome(of: Subject, run: Execution, source: str) -> tuple[str, str]:
     if status.word == FIXED:
         return PASSES, ""
     return OTHERWISE, status.failure or status.detail
+
+
+def _ill_formed(run: Execution) -> bool:
+    """Whether it was how something is called that was refused: the exchange made no program of it."""
+    return (
+        bool(run.chain)
+        and run.chain[-1].type in ("TypeError", "NameError")
+        and bool(_MISCALLED.search(run.chain[-1].message))
+    )
 
 
 def _nearest(of: Subject, rows: tuple[Row, ...], progress: Progress) -> tuple[tuple[Row, ...], Row | None]:

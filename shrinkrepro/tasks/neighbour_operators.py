@@ -63,14 +63,14 @@ def operator_neighbours(text: Text) -> Iterator[Neighbour]:
     for node, name in operators(text)[:_MOST]:
         short = name.removeprefix("torch.")
         for other in _others(text, node, short):
-            title = f"torch.{other} for {name}"
+            title = f"torch.{other} in place of {name}"
             yield Neighbour("operator", title, text.replaced({node: f"{text.torch}.{other}"}))
     for call in ast.walk(text.tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and not call.args:
             method = call.func.attr
             if method in _METHODS and not text.dotted(call.func):
                 new = f"{text.of(call.func.value)}.{_METHODS[method]}()"
-                yield Neighbour("operator", f"{_METHODS[method]}() for {method}()", text.replaced({call: new}))
+                yield Neighbour("operator", f"{_METHODS[method]}() in place of {method}()", text.replaced({call: new}))
 
 
 def _others(text: Text, node: ast.expr, short: str) -> list[str]:

@@ -18,6 +18,7 @@ _FLOATS = frozenset({"float64", "float32", "bfloat16", "float16", "double", "flo
 _CASTS = frozenset({"double", "float", "half", "bfloat16"})
 _SHAPED = frozenset({"zeros", "ones", "rand", "randn", "empty", "full", "eye"})
 _FILLED = frozenset({"zeros", "ones", "rand", "randn", "empty"})
+_KEYWORDS = frozenset({"dtype", "device", "requires_grad", "layout"})  # that every factory takes
 _SIZES = (0, 1, 2)
 _LITERALS = 6  # numbers that are exchanged one by one
 _LAID_OUT = frozenset({"t", "transpose", "permute", "expand", "movedim", "swapaxes"})
@@ -119,10 +120,12 @@ def value_neighbours(text: Text) -> Iterator[Neighbour]:
     """Other numbers in the same tensors."""
     filled = [(call, name) for call, name in text.factories() if name in _FILLED]
     for other in ("zeros", "ones"):
-        new: dict[ast.AST, str] = {call.func: f"{text.torch}.{other}" for call, name in filled if name != other}
+        new: dict[ast.AST, str] = {call: _like(text, call, other) for call, name in filled if name != other}
         if new:
             yield Neighbour("values", f"{other} in every tensor", text.replaced(new))
-    halves: dict[ast.AST, str] = {call: _full(text, call) for call, name in filled if _floating(text, call, name)}
+    halves: dict[ast.AST, str] = {
+        call: _like(text, call, "full", "0.5") for call, name in filled if _floating(text, call, name)
+    }
     if halves:
         yield Neighbour("values", "0.5 in every tensor", text.replaced(halves))
     numbers = [
@@ -155,13 +158,27 @@ def literal_neighbours(text: Text) -> Iterator[Neighbour]:
                 yield Neighbour("values", where, text.replaced({node: repr(other)}))
 
 
-def _full(text: Text, call: ast.Call) -> str:
-    """A call that fills what ``call`` makes with 0.5."""
+def _like(text: Text, call: ast.Call, other: str, value: str = "") -> str:
+    """A call that makes what ``call`` makes, filled by the factory ``other`` with ``value``.
+
+    Where the text does not tell a size from a shape, or passes what ``other`` does not take, ``call`` itself is what
+    the new tensor is made like.
+    """
+    keywords = [k for k in call.keywords if k.arg == "requires_grad"]
+    if any(k.arg not in _KEYWORDS for k in call.keywords) or not _shape_is_plain(call):
+        given = ", ".join([text.of(call), *filter(None, [value]), *map(text.of, keywords)])
+        return f"{text.torch}.{other}_like({given})"
     sizes = [text.of(argument) for argument in call.args]
-    alone = len(call.args) == 1 and not isinstance(call.args[0], ast.Constant)
-    shape = sizes[0] if alone else f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-    keywords = [text.of(keyword) for keyword in call.keywords]
-    return f"{text.torch}.full({', '.join([shape, '0.5', *keywords])})"
+    if value and not isinstance(call.args[0], ast.Tuple | ast.List):
+        sizes = [f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"]
+    return f"{text.torch}.{other}({', '.join([*sizes, *filter(None, [value]), *map(text.of, call.keywords)])})"
+
+
+def _shape_is_plain(call: ast.Call) -> bool:
+    """Whether the arguments of ``call`` are sizes one by one, or one tuple of them."""
+    if len(call.args) == 1:
+        return isinstance(call.args[0], ast.Tuple | ast.List | ast.Constant)
+    return len(call.args) > 1 and not any(isinstance(a, ast.Tuple | ast.List | ast.Starred) for a in call.args)
 
 
 def _floating(text: Text, call: ast.Call, name: str) -> bool:

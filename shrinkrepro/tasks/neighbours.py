@@ -6,7 +6,9 @@ what comes of it; that is for a run to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from shrinkrepro.tasks.neighbour_operators import operator_neighbours
 from shrinkrepro.tasks.neighbour_tensors import (
@@ -51,7 +53,28 @@ def neighbours(
     for neighbour in _all(text, checked, device, devices, compiler):
         if neighbour.source != source and _parses(neighbour.source):
             made.setdefault(neighbour.source, neighbour)
-    return sorted(made.values(), key=lambda neighbour: (neighbour.slow, GROUPS.index(neighbour.group)))
+    return sorted(
+        _told_apart(source, made.values()), key=lambda neighbour: (neighbour.slow, GROUPS.index(neighbour.group))
+    )
+
+
+def _told_apart(source: str, found: Iterable[Neighbour]) -> Iterator[Neighbour]:
+    """``found``, those of one title with the line in which each differs from ``source``, and a number in one line."""
+    alike = Counter((one.group, one.title) for one in found)
+    seen: Counter[tuple[str, str]] = Counter()
+    for one in found:
+        title = one.title
+        if alike[one.group, title] > 1:
+            title = f"{title}, in line {_changed_line(source, one.source)}"
+            seen[one.group, title] += 1
+            title += f" ({seen[one.group, title]})" if seen[one.group, title] > 1 else ""
+        yield replace(one, title=title)
+
+
+def _changed_line(source: str, other: str) -> int:
+    """The number of the first line of ``source`` that ``other`` has not."""
+    lines, its = source.split("\n"), other.split("\n")
+    return next((i for i, (a, b) in enumerate(zip(lines, its), 1) if a != b), min(len(lines), len(its)))
 
 
 def _all(text: Text, checked: bool, device: str, devices: Sequence[str], compiler: bool) -> Iterator[Neighbour]:

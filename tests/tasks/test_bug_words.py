@@ -25,7 +25,10 @@ CTC = "import torch\none = torch.ones(1)\ntorch.ctc_loss(one, one, one, one)\n"
 def test_a_title_names_the_transforms_the_operator_and_the_failure() -> None:
     words = Words(GRU, MISSING)
     assert words.title() == "vmap of nn.GRU: RuntimeError: Batching rule not implemented for aten::gru.input"
-    assert words.summary() == "`vmap` of `torch.nn.GRU` raises `RuntimeError` in `forward` (torch/nn/modules/rnn.py)."
+    assert words.summary() == (
+        "`vmap` of `torch.nn.GRU` raises `RuntimeError` in `forward` (torch/nn/modules/rnn.py): "
+        "Batching rule not implemented for aten::gru.input."
+    )
     assert words.query() == ('repo:pytorch/pytorch is:issue "Batching rule not implemented for aten::gru.input" GRU')
     assert words.labels(False) == ("module: functorch", "module: vmap", "module: rnn", "module: nn")
 

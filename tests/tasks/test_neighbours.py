@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from shrinkrepro.corpus import block
+from shrinkrepro.protocol import EXCEPTION, Execution, Raised
 from shrinkrepro.tasks.compared_values import printing
+from shrinkrepro.tasks.explain import _ill_formed
 from shrinkrepro.tasks.neighbour_text import Text, with_keyword
 from shrinkrepro.tasks.neighbours import GROUPS, neighbours
 
@@ -82,7 +84,51 @@ def test_a_compiled_program_gets_other_backends_and_none() -> None:
 
 def test_a_custom_function_is_exchanged_for_an_operator() -> None:
     source = "import torch\n\n\nclass F(torch.autograd.Function):\n    pass\n\n\ntorch.vmap(F.apply)(torch.zeros(1))\n"
-    assert "torch.vmap(torch.exp)(torch.zeros(1))" in made(source)["torch.exp for F.apply"]
+    assert "torch.vmap(torch.exp)(torch.zeros(1))" in made(source)["torch.exp in place of F.apply"]
+
+
+def test_one_operator_in_two_lines_is_told_apart() -> None:
+    found = made("import torch\nx = torch.mul(1, 2)\ny = torch.mul(3, 4)\nz = torch.mul(5, torch.mul(6, 7))\n")
+    assert "\nx = torch.add(1, 2)\n" in found["torch.add in place of torch.mul, in line 2"]
+    assert "\ny = torch.add(3, 4)\n" in found["torch.add in place of torch.mul, in line 3"]
+    assert "torch.add(5, torch.mul" in found["torch.add in place of torch.mul, in line 4"]
+    assert "torch.mul(5, torch.add" in found["torch.add in place of torch.mul, in line 4 (2)"]
+
+
+@pytest.mark.parametrize(
+    ("call", "halves", "zeros"),
+    [
+        ("torch.ones(2)", "torch.full((2,), 0.5)", "torch.zeros(2)"),
+        ("torch.ones(n, 3)", "torch.full((n, 3), 0.5)", "torch.zeros(n, 3)"),
+        ("torch.ones((n, 3))", "torch.full((n, 3), 0.5)", "torch.zeros((n, 3))"),
+        ("torch.ones(n)", "torch.full_like(torch.ones(n), 0.5)", "torch.zeros_like(torch.ones(n))"),
+        ("torch.ones(*n)", "torch.full_like(torch.ones(*n), 0.5)", "torch.zeros_like(torch.ones(*n))"),
+        (
+            "torch.randn(2, generator=g, requires_grad=True)",
+            "torch.full_like(torch.randn(2, generator=g, requires_grad=True), 0.5, requires_grad=True)",
+            "torch.zeros_like(torch.randn(2, generator=g, requires_grad=True), requires_grad=True)",
+        ),
+    ],
+)
+def test_other_values_are_made_whatever_the_shape_is_written_as(call: str, halves: str, zeros: str) -> None:
+    found = made(f"import torch\nx = {call}\n")
+    assert found["0.5 in every tensor"] == f"import torch\nx = {halves}\n"
+    assert found["zeros in every tensor"] == f"import torch\nx = {zeros}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "none"),
+    [
+        ("TypeError", "full(): argument 'size' (position 1) must be tuple of ints, not int", True),
+        ("TypeError", "mul(): received an invalid combination of arguments", True),
+        ("TypeError", "f() missing 1 required positional argument: 'x'", True),
+        ("TypeError", "can't convert cuda:0 device type tensor to numpy", False),
+        ("RuntimeError", "mul() got an unexpected keyword argument", False),
+    ],
+)
+def test_what_is_called_wrongly_is_no_neighbour(kind: str, message: str, none: bool) -> None:
+    run = Execution(status=EXCEPTION, chain=(Raised(kind, message, ()),))
+    assert _ill_formed(run) == none
 
 
 def test_numbers_of_the_program_are_exchanged_one_by_one() -> None:
@@ -104,6 +150,7 @@ def test_each_neighbour_of_the_corpus_is_one_small_change(path: Path) -> None:
     found = neighbours(source, checked=False, devices=("cpu", "cuda"), compiler=True)
     assert found == neighbours(source, checked=False, devices=("cpu", "cuda"), compiler=True)
     assert len({one.source for one in found}) == len(found)
+    assert len({(one.group, one.title) for one in found}) == len(found)
     for one in found:
         assert one.group in GROUPS
         assert one.source != source
