@@ -17,6 +17,8 @@ _FAMILIES = (
     ("add", "mul", "sub", "div", "maximum", "atan2", "pow", "fmod"),
     ("nn.GRU", "nn.LSTM", "nn.RNN"),
     ("nn.BatchNorm1d", "nn.InstanceNorm1d"),
+    ("nn.BatchNorm2d", "nn.InstanceNorm2d"),
+    ("nn.BatchNorm3d", "nn.InstanceNorm3d"),
     ("nn.LayerNorm", "nn.RMSNorm"),
     ("nn.functional.softmax", "nn.functional.log_softmax", "nn.functional.softmin"),
     ("nn.functional.gelu", "nn.functional.silu", "nn.functional.elu", "nn.functional.relu"),
@@ -78,6 +80,8 @@ def _others(text: Text, node: ast.expr, short: str) -> list[str]:
         if short in family:
             return [other for other in family if other != short][:_OTHERS]
     call = text.parents.get(node)
+    if short.startswith("nn.") and short.rpartition(".")[2][:1].isupper():
+        return ["nn.Identity"]  # it takes whatever a module is made with
     if not isinstance(call, ast.Call) or call.func is not node:
         return list(_PLAIN[1])  # given to a transform by name
     if call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):

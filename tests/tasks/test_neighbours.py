@@ -87,6 +87,11 @@ def test_a_custom_function_is_exchanged_for_an_operator() -> None:
     assert "torch.vmap(torch.exp)(torch.zeros(1))" in made(source)["torch.exp in place of F.apply"]
 
 
+def test_a_module_is_exchanged_for_one_that_does_nothing() -> None:
+    found = made("import torch\ntorch.vmap(torch.nn.Bilinear(1, 1, 1))(x, x)\n")
+    assert "torch.vmap(torch.nn.Identity(1, 1, 1))(x, x)" in found["torch.nn.Identity in place of torch.nn.Bilinear"]
+
+
 def test_one_operator_in_two_lines_is_told_apart() -> None:
     found = made("import torch\nx = torch.mul(1, 2)\ny = torch.mul(3, 4)\nz = torch.mul(5, torch.mul(6, 7))\n")
     assert "\nx = torch.add(1, 2)\n" in found["torch.add in place of torch.mul, in line 2"]
