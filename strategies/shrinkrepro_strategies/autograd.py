@@ -109,6 +109,7 @@ def drop_function_input(program: Program, facts: Facts) -> Iterator[Edit]:
                     changes.append(Change((*apply, "args", number)))
             changes.extend(_gradient_dropped(function, number, len(names) - skip))
             changes.extend(_unpacking_dropped(function, number, len(names) - skip))
+            changes.extend(_batched_dropped(program, function, number, len(names) - skip))
             yield Edit(tuple(changes))
 
 
@@ -165,6 +166,20 @@ def _unpacking_dropped(function: _Function, number: int, count: int) -> Iterator
             and len(target.elts) == count
         ):
             yield Change((*path, "body", i, "targets", 0, "elts", number))
+
+
+def _batched_dropped(program: Program, function: _Function, number: int, count: int) -> Iterator[Change]:
+    """The vmap method takes one input and one of in_dims less; where it read it, it reads another."""
+    if "vmap" not in function.methods:
+        return
+    path, node = function.methods["vmap"]
+    names = parameters(node)
+    if len(names) != count + 2:
+        return
+    yield Change((*path, "args", "args", number + 2))
+    stays = names[2 if number else 3]
+    yield from (Change(use, stays) for use in program.scopes.uses_of((*path, "args", "args", number + 2)))
+    yield from _targets_less(path, node.body, names[1], number, count)
 
 
 @strategy("drop-function-output", tier=Tier.MEDIUM)

@@ -28,7 +28,9 @@ KEPT = (
     | frozenset(("actual", "expected", "xs", "ys", "op", "norm"))
     | frozenset(("grad_output", "grad_input", "tangent", "tangents", "e", "main", "_"))
 )
-_PARAMETERS = frozenset(("self", "cls", "ctx"))  # that stay as they are, and mean nothing as variables
+_PARAMETERS = frozenset(
+    ("self", "cls", "ctx", "info", "in_dims")
+)  # that stay as they are, and mean nothing as variables
 # By kind of thing, the names to choose from, the first that is free.
 POOLS: dict[str, tuple[str, ...]] = {
     "function": ("f", "g", "h", "fn"),

@@ -81,9 +81,16 @@ def _renamed(program: Program, path: Path, node: ast.Call, name: str) -> tuple[C
     return (Change((*path, "func"), f"{torch}.{name}"),)
 
 
+_INTEGERS = ("0", "1")
+_NUMBERS = {"int": _INTEGERS, "int64": _INTEGERS, "long": _INTEGERS, "bool": ("False", "True")}  # by dtype: zero, one
+
+
 @strategy("fewer-dimensions", tier=Tier.FINE)
 def fewer_dimensions(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Take dimensions from a constructor: ``ones(2, 3)`` -> ``ones(3)`` -> ``tensor(1.0)``."""
+    """Take dimensions from a constructor: ``ones(2, 3)`` -> ``ones(3)`` -> ``tensor(1.0)``.
+
+    Example: ``torch.zeros(1, dtype=int)`` -> ``torch.tensor(0)``.
+    """
     torch, imports = calls.torch_spelling(program)
     for path, node, full in calls.calls_of(program, "torch."):
         name = full[len("torch.") :]
@@ -95,8 +102,11 @@ def fewer_dimensions(program: Program, facts: Facts) -> Iterator[Edit]:
             at, sizes = (*path, "args", 0, "elts"), list(sizes[0].elts)
             if sizes:
                 yield Edit((Change(path, _call(program, node, sizes)),))
-        options = "".join(f", {program.text(w)}" for w in node.keywords if w.arg != "generator")
-        number = "0.0" if name == "zeros" else "1.0"
+        dtype = next((program.text(w.value).rpartition(".")[2] for w in node.keywords if w.arg == "dtype"), "")
+        plain = _NUMBERS.get(dtype)  # a number has its dtype
+        dropped = ("generator", "dtype") if plain else ("generator",)
+        options = "".join(f", {program.text(w)}" for w in node.keywords if w.arg not in dropped)
+        number = (plain or ("0.0", "1.0"))[name != "zeros"]
         yield Edit((Change(path, f"{torch}.tensor({number}{options})"),), imports)
         if len(sizes) > 1:
             for i in range(len(sizes)):

@@ -66,7 +66,8 @@ def function_for_transformed(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a function that was running when it failed for the one that is transformed.
 
     ``vmap(f)(x)`` -> ``vmap(torch.op)(x)`` where ``f`` reached ``torch.op``; ``float``, ``bool`` and ``int`` for
-    ``.item()`` and tests. Only what was being evaluated at the failure is tried, if facts tell it.
+    ``.item()`` and tests, ``max(x, y)`` among them. Only what was being evaluated at the failure is tried, if facts
+    tell it.
     """
     slicer = Slicer(program)
     running = list(dict.fromkeys(_running(program, facts)))
@@ -136,17 +137,36 @@ def _definition(program: Program, path: Path) -> Path:
     return places[0] if len(places) == 1 else path
 
 
+_TESTING = frozenset({"max", "min", "sorted", "any", "all", "filter"})  # builtins that ask whether a value is true
+
+
+def _tests(node: ast.AST) -> bool:
+    """Whether ``node`` asks a value whether it is true."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Compare):
+        return len(node.ops) > 1
+    if isinstance(node, ast.comprehension):
+        return bool(node.ifs)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _TESTING
+    return isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert | ast.BoolOp)
+
+
 def _running(program: Program, facts: Facts) -> Iterator[tuple[str, Path]]:
     """Functions of one tensor that may be where it failed: (text, path of the place)."""
-    for path, node in reversed(list(program.walk(ast.Call, ast.If, ast.IfExp, ast.While))):
+    for path, node in reversed(list(program.walk())):
+        if not isinstance(node, ast.Call) and not _tests(node):
+            continue
         if facts.known:
             _, statement = program.statement_of(path)
             if facts.of(path) is not None or not facts.ran(statement):
                 continue
         if program.enclosing(path, ast.FunctionDef, ast.Lambda) is None:
             continue
-        if not isinstance(node, ast.Call):
+        if _tests(node):
             yield "bool", path
+        if not isinstance(node, ast.Call):
             continue
         func = node.func
         if isinstance(func, ast.Name) and func.id in ("float", "int", "bool"):

@@ -206,3 +206,23 @@ class F(torch.autograd.Function):
         return t
 y = torch.func.jvp(lambda t: F.apply(t), (x,), (x,))
 """
+
+
+def test_an_input_goes_from_the_batched_rule() -> None:
+    source = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+    @staticmethod
+    def vmap(info, in_dims, x, y):
+        a, b = in_dims
+        return y, a
+F.apply(z, z)
+"""
+    found = candidates(autograd.drop_function_input, source)
+    assert any("def vmap(info, in_dims, x):" in text and "return (x, a)" in text for text in found)

@@ -75,3 +75,9 @@ def test_a_stack_of_one_is_a_dimension_more() -> None:
     assert candidates(tensors.simpler_operation, "import torch\ny = torch.cat([f(x)])") == [
         normal("import torch\ny = f(x)")
     ]
+
+
+def test_a_number_of_a_dtype_that_numbers_have_is_written_as_one() -> None:
+    for before, after in (("zeros(1, dtype=int)", "tensor(0)"), ("ones(2, dtype=torch.bool)", "tensor(True)")):
+        found = candidates(tensors.fewer_dimensions, f"import torch\ntorch.{before}")
+        assert normal(f"import torch\ntorch.{after}") in found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from shrinkrepro_strategies import transformed, transforms
 
 from tests.helpers import candidates, normal
@@ -112,3 +113,11 @@ def test_a_model_that_may_not_have_been_called_becomes_an_operation() -> None:
     source = "import torch\nmodel = torch.nn.Linear(1, 1)\ntorch.func.jvp(model, torch.ones(1), torch.ones(1))\n"
     after = "import torch\ntorch.func.jvp(torch.sin, torch.ones(1), torch.ones(1))\n"
     assert normal(after) in candidates(transformed.operation_for_unentered, source, ran(source))
+
+
+@pytest.mark.parametrize("body", ["max(x, x)", "x or x", "not x", "[v for v in x if v]", "x < x < x"])
+def test_what_asks_whether_a_value_is_true_is_bool(body: str) -> None:
+    source = f"import torch\ntorch.vmap(lambda x: {body})(torch.ones(2))\n"
+    wire = {"lines": {str(k): 1 for k in range(1, 9)}, "exprs": {}}
+    after = normal("import torch\ntorch.vmap(bool)(torch.ones(2))")
+    assert after in candidates(transformed.function_for_transformed, source, wire)
