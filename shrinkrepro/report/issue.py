@@ -27,6 +27,7 @@ PLACE = (
 _OUTCOMES = ("passes", "fails the same", "fails otherwise")
 _Render = Callable[["Bug", int], str]
 _MANY = {"passes": "pass", "fails the same": "fail the same", "fails otherwise": "fail otherwise"}
+_DETAIL = 70  # characters of another failure in the table
 _LENGTHS = (60_000, 12_000, 4_000, 1_200)  # characters of each long part, tried in turn
 
 
@@ -115,7 +116,11 @@ def _neighbourhood(bug: Bug, length: int, fold: bool) -> list[str]:
         parts += [f"**The nearest program that passes** ({bug.nearest}):", _fenced(bug.diff, "diff")]
     table = _cut("\n".join(_table(bug.rows)), length) if bug.rows else ""
     left = [f"Not run, for lack of time: {'; '.join(bug.not_asked)}."] if bug.not_asked else []
-    counts = ", ".join(f"{n} {_MANY[what]}" for what in _OUTCOMES for n in [_count(bug.rows, what)] if n)
+    open_ = [f"{row.title} ({row.detail})" if row.detail else row.title for row in bug.rows if row.outcome not in _MANY]
+    left += [f"Run without an answer: {'; '.join(open_)}."] if open_ else []
+    counts = ", ".join(
+        f"{n} {what if n == 1 else _MANY[what]}" for what in _OUTCOMES for n in [_count(bug.rows, what)] if n
+    )
     title = f"What else was run: {len(bug.rows)} programs beside it ({counts})"
     return [*parts, _folded(title, "\n\n".join(filter(None, [table, *left])), fold)]
 
@@ -125,9 +130,16 @@ def _table(rows: Sequence[NeighbourRow]) -> list[str]:
     for group, found in groupby(rows, key=lambda row: row.group):
         by: dict[str, list[str]] = {what: [] for what in _OUTCOMES}
         for row in found:
-            by.setdefault(row.outcome, []).append(row.title)
+            why = f" (`{_one_line(row.detail)}`)" if row.detail and row.outcome == _OUTCOMES[-1] else ""
+            by.setdefault(row.outcome, []).append(row.title + why)
         lines.append(f"| {group} | " + " | ".join(_cell("; ".join(by[what])) for what in _OUTCOMES) + " |")
     return lines
+
+
+def _one_line(text: str) -> str:
+    """The first words of ``text``, as code in a cell."""
+    line = " ".join(text.replace("`", "'").split())
+    return line if len(line) <= _DETAIL else line[: _DETAIL - 1].rstrip() + "…"
 
 
 def _count(rows: Sequence[NeighbourRow], outcome: str) -> int:

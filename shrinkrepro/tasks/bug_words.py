@@ -21,6 +21,7 @@ _TITLE = 140  # characters; GitHub cuts a title at 256
 _SENTENCE = 90
 _QUERY = 200  # characters; GitHub refuses queries above 256
 _PLACEHOLDER = re.compile(r"<[\w ]+>|VAR\b")
+_FULL = {"compile": "torch.compile"}  # what reads as no name of a transform by itself
 _FORWARD = frozenset({"jvp", "jacfwd", "hessian", "linearize"})
 _LABELS_OF_OPERATORS = (
     ("torch.linalg.", "module: linear algebra"),
@@ -67,12 +68,14 @@ class Words:
         return sentence + (f" With one thing exchanged ({nearest}) it passes." if nearest else "")
 
     def expected(self, others: Sequence[str]) -> str:
-        """What should happen; ``others`` are neighbours that pass, in words."""
+        """What should happen; ``others`` do so, in words: other torches, neighbours of which the same is expected."""
         known = f" as it does with {others[0]}" if others else ""
         if self.signature.kind == MISMATCH:
             return f"the two values agree{',' + known.replace('it does', 'they do') if known else ''}."
         if self.signature.kind == WARNING:
             return f"no warning{',' + known if known else ''}."
+        if self.signature.kind == CRASH:
+            return "no crash: the program ends normally or raises an exception" + (f",{known}." if known else ".")
         return f"the program ends normally{',' + known if known else ''}."
 
     def query(self) -> str:
@@ -119,7 +122,7 @@ class Words:
 
     def _subject(self, plain: bool = False) -> str:
         mark = "" if plain else "`"
-        names = [f"{mark}{name}{mark}" for name in self.transforms]
+        names = [f"{mark}{_FULL.get(name, name) if mark else name}{mark}" for name in self.transforms]
         last = self.operator.removeprefix("torch.")
         if places.FUNCTION in self.signature.levels:
             last_words = "a custom autograd.Function" if plain else "a custom `autograd.Function`"
@@ -168,7 +171,8 @@ class Words:
 def telling(execution: Execution) -> str:
     """The message of a failure and the frames that matter: the program's own, and where in the library it was."""
     if not execution.chain:
-        return "\n".join((execution.stderr.strip() or execution.stdout.strip()).splitlines()[-20:])
+        lines = (execution.stderr.strip() or execution.stdout.strip()).splitlines()
+        return "\n".join([line for line in lines if not line.startswith("Extension modules:")][-20:]).strip()
     lines = []
     for raised in execution.chain:
         for frame in raised.frames:

@@ -60,8 +60,12 @@ def test_a_person_is_asked_for_words_and_a_tool_is_named() -> None:
 
 def test_the_neighbourhood_says_only_what_was_run() -> None:
     text = github(BUG)
-    assert "3 programs beside it (1 pass, 1 fail the same, 1 fail otherwise)" in text
-    assert "| dtype | – | float64 \\| x | complex64 |" in text
+    assert "3 programs beside it (1 passes, 1 fails the same, 1 fails otherwise)" in text
+    slow = NeighbourRow("dtype", "float16", "not settled", "it did not end in its time", "pass\n")
+    assert "Run without an answer: float16 (it did not end in its time)." in github(
+        replace(BUG, rows=(*BUG.rows, slow))
+    )
+    assert "| dtype | – | float64 \\| x | complex64 (`RuntimeError: no`) |" in text
     assert "Not run, for lack of time: compile: inductor." in text
     assert "beside it" not in github(replace(BUG, rows=(), not_asked=(), nearest="", diff=""))
 

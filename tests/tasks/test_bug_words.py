@@ -7,7 +7,8 @@ import pytest
 from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.places import Place
 from shrinkrepro.oracles.signature import Signature
-from shrinkrepro.tasks.bug_words import Words
+from shrinkrepro.protocol import SIGNAL, Execution
+from shrinkrepro.tasks.bug_words import Words, telling
 
 GRU = "import torch\n\ntorch.vmap(torch.nn.GRU(1, 1))(torch.zeros(1, 1, 1))\n"
 MISSING = Signature(
@@ -49,6 +50,16 @@ def test_a_crash_without_a_transform() -> None:
         words.summary("1 for 2") == "`torch.ctc_loss` crashes by SIGSEGV. With one thing exchanged (1 for 2) it passes."
     )
     assert words.labels(True) == ("module: crash", "module: regression")
+    assert words.expected([]) == "no crash: the program ends normally or raises an exception."
+    assert words.expected(["torch 2.0.1"]).endswith("raises an exception, as it does with torch 2.0.1.")
+    stderr = "Fatal Python error: Segmentation fault\n\nExtension modules: numpy (total: 1)\n"
+    assert telling(Execution(status=SIGNAL, stderr=stderr)) == "Fatal Python error: Segmentation fault"
+
+
+def test_compile_is_called_by_its_full_name_in_a_sentence() -> None:
+    words = Words("import torch\ntorch.compile(torch.vmap(torch.sin))(x)\n", Signature("hang"))
+    assert words.title() == "compile of vmap of sin: hang"
+    assert words.summary() == "`torch.compile` of `vmap` of `torch.sin` does not end."
 
 
 def test_a_title_has_the_messages_own_words_where_the_signature_lost_them() -> None:
