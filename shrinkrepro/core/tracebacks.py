@@ -30,6 +30,8 @@ _NOISE = re.compile(
     r"^(\[?[VDIWEFC]\d{4} \d\d:\d\d:\d\d|\[rank\d+\]:|\S.*:\d+: \w*Warning: |Fatal Python error: |Exception in thread "
     r"|(DEBUG|INFO|WARNING|ERROR|CRITICAL):)"
 )
+# What torch.distributed puts before each line of what its processes raise.
+_RANK = re.compile(r"^\[rank\d+\]: ?")
 
 _CRASH_THREAD = re.compile(r"^Current thread .*most recent call first\):")
 _ANY_THREAD = re.compile(r"^Thread .*most recent call first\):")
@@ -55,7 +57,10 @@ def parse_tracebacks(text: str, program_file: str) -> tuple[Raised, ...]:
     exceptions that it ignored (in a ``__del__``, at exit) counts only when there is nothing else. Of an
     exception group only the group itself is read.
     """
-    chains = _Reader(program_file).read(text.splitlines())
+    lines = text.splitlines()
+    chains = _Reader(program_file).read(lines)
+    if not chains and any(_RANK.match(line) for line in lines):
+        chains = _Reader(program_file).read([_RANK.sub("", line) for line in lines])
     return tuple(reversed(chains)) if chains else ()
 
 

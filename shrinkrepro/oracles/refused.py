@@ -1,7 +1,7 @@
 """Failures that confinement makes: the script does what it may not, and could outside.
 
-Decision: what was refused is read from the exception that says so, and is told with the option that allows it; a
-PermissionError of our own making is never reduced. Whether the user could do it is for the caller to say.
+Decision: what was refused is read from the exception that says so, or from the last lines that a script printed before
+it left, and is told with the option that allows it; a PermissionError of our own making is never reduced. Whether the user could do it is for the caller to say.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from shrinkrepro.oracles.early import NETWORK, Early, environment_variable
-from shrinkrepro.protocol import LOST, Execution, Raised
+from shrinkrepro.protocol import EXIT, LOST, Execution, Raised
 
 _DENIED = re.compile(r"Permission denied|Read-only file system|Operation not permitted|\berrno (?:1|13|30)\b")
 _UNNAMED = re.compile(
@@ -20,6 +20,7 @@ _UNNAMED = re.compile(
 _PATH = re.compile(r"['\"](/[^'\"]+)['\"]|file path: (/\S+)")
 _UNREACHABLE = re.compile(r"Network is unreachable|[Nn]ame or service not known|[Nn]ame resolution|getaddrinfo failed")
 _MEMORY = re.compile(r"can't allocate memory|Cannot allocate memory|bad_alloc|not enough memory|of memory$")
+PRINTED = 3  # lines, of each stream, among which an exit's reason is looked for
 _COUNT = re.compile(r"started more than \d+ processes")
 
 
@@ -39,7 +40,7 @@ def refused(
         if _COUNT.search(execution.detail):
             return Early(f"the script is stopped: {execution.detail}", "--no-sandbox lets it, as you would run it")
         return Early(f"the script is stopped: {execution.detail}", _MORE) if _MEMORY.search(execution.detail) else None
-    for error in reversed(execution.chain):
+    for error in [*reversed(execution.chain), *(_printed(execution) if execution.status == EXIT else ())]:
         found = _of(error, network, withheld, can_write)
         if found is not None:
             return found
@@ -49,6 +50,12 @@ def refused(
 def out_of_memory(execution: Execution) -> bool:
     """Whether the run ended because it got no more memory, which may or may not be the bug."""
     return any(_MEMORY.search(error.message) or error.type == "MemoryError" for error in execution.chain)
+
+
+def _printed(execution: Execution) -> list[Raised]:
+    """The last lines of a script that told what it caught and left by an exit code."""
+    texts = (execution.stderr, execution.stdout)
+    return [Raised("", line) for text in texts for line in reversed(text.strip().splitlines()[-PRINTED:])]
 
 
 _LINE = "\n"

@@ -170,6 +170,15 @@ def test_a_traceback_whose_start_was_cut_off() -> None:
     assert only == Raised("RuntimeError", "m", (Frame("torch/a.py", 1, "h", True),))
 
 
+def test_the_lines_of_a_distributed_process() -> None:
+    plain = (
+        'Traceback (most recent call last):\n  File "/home/u/main.py", line 3, in f\n    g()\nRuntimeError: m\n\nmore\n'
+    )
+    marked = "".join(f"[rank0]: {line}\n" for line in plain.splitlines())
+    (only,) = parse_tracebacks(f"[Gloo] Rank 0 is connected\n{marked}[rank0]:[W1201 01:02:03] bye\n", "/home/u/main.py")
+    assert only == Raised("RuntimeError", "m\n\nmore", (Frame("main.py", 3, "f", False),))
+
+
 def test_a_printed_stack_is_no_exception(tmp_path: Path) -> None:
     assert run(tmp_path, "import traceback, sys\ntraceback.print_stack()\nprint('all well', file=sys.stderr)\n") == ()
 

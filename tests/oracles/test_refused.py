@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkrepro.oracles.refused import out_of_memory, refused
-from shrinkrepro.protocol import EXCEPTION, LOST, Execution, Frame, Raised
+from shrinkrepro.protocol import EXCEPTION, EXIT, LOST, Execution, Frame, Raised
 
 OS_FRAME = Frame("os.py", 680, "__getitem__", True)
 
@@ -31,6 +31,25 @@ def hint(error: Raised, network: bool = False, writable: bool = True) -> str:
 )
 def test_what_is_refused_names_the_option(error: Raised, option: str) -> None:
     assert option in hint(error)
+
+
+@pytest.mark.parametrize(
+    ("printed", "option"),
+    [
+        ("no server: [Errno 101] Network is unreachable\ngiving up\n", "--allow-network"),
+        ("[Errno 30] Read-only file system: '/data/run/log.txt'", "--allow-write /data/run"),
+        ("all done\n", ""),
+        ("Network is unreachable\n" + "retrying\n" * 3, ""),
+    ],
+)
+def test_an_exit_says_what_it_was_refused_in_its_last_lines(printed: str, option: str) -> None:
+    for execution in (
+        Execution(status=EXIT, code=1, stdout=printed),
+        Execution(status=EXIT, code=1, stderr=printed),
+    ):
+        found = refused(execution, network=False, withheld=(), can_write=lambda path: True)
+        assert (found is not None) == bool(option)
+        assert found is None or option in found.hint
 
 
 @pytest.mark.parametrize(
