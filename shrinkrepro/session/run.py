@@ -18,6 +18,7 @@ from typing import Any
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
+from shrinkrepro.core.strategy import Strategy
 from shrinkrepro.errors import ShrinkReproError, TargetError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.faces import Faces
@@ -49,8 +50,9 @@ DEFAULT_BUDGET = 600.0  # seconds
 
 @dataclass
 class _State:
-    """What has been accepted so far."""
+    """What has been accepted so far, and by which strategies more is looked for."""
 
+    strategies: Sequence[Strategy]
     steps: list[tuple[str, str]] = field(default_factory=list)
     marks: list[tuple[int, float]] = field(default_factory=list)  # queries and seconds up to each step
     started: float = field(default_factory=time.monotonic)
@@ -78,9 +80,10 @@ def run(request: Request, progress: Progress) -> Reduction:
     Raises:
         ShrinkReproError: there is nothing to reduce, or it cannot be run.
     """
+    strategies = load_strategies()  # before anything runs: a plug-in that cannot be loaded is told at once
     best = Best(request.output, progress.note) if request.output is not None else None
     first = run_original(request, progress)
-    state = _State(journal=first.journal, best=best)
+    state = _State(strategies, journal=first.journal, best=best)
     try:
         reduction = _run(request, progress, first, state)
         if best is not None:
@@ -308,9 +311,8 @@ def _before_drift(judge: SessionJudge, state: _State, progress: Progress) -> Pro
 
 
 def _search(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
-    engine = Engine((), judge)
+    engine = Engine(state.strategies, judge)
     try:
-        engine = Engine(load_strategies(), judge)
         for step in engine.run(first):
             state.accept(step.strategy, step.program.source, judge.counts.run)
             progress.step(step.strategy, step.program.source, step.program.tokens)
