@@ -7,6 +7,7 @@ through ``Judge`` only. Whatever is adopted is strictly simpler in ``core.order`
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -142,7 +143,12 @@ class Engine:
             self._facts = (program, facts)
         try:
             edits = list(itertools.islice(strategy.propose(program, facts), EDITS_PER_PASS))
-        except Exception as error:  # a strategy that raises is a bug of ours: named, switched off, the run goes on
+            for edit in edits:
+                if not isinstance(edit, Edit):
+                    raise TypeError(f"it proposed a {type(edit).__name__}, which is no Edit")
+        except (
+            Exception
+        ) as error:  # a strategy that raises is a bug, maybe of ours: named, switched off, on goes the run
             self._off.add(strategy.name)
             self.faults.append(Fault(strategy.name, f"{type(error).__name__}: {error}", program.source))
             return []
@@ -241,6 +247,9 @@ class Engine:
                     return best
         except _BranchSpent:
             pass
+        finally:
+            self._off |= inner._off
+            self.faults += inner.faults
         return None
 
     def _key(self, strategy: Strategy, program: Program, edit: Edit) -> tuple[object, ...]:
@@ -311,8 +320,8 @@ def _simpler(text: str, than: Program) -> bool:
 def _local_text(program: Program, path: tuple[str | int, ...]) -> str:
     """The changed node's own text within its statement: what makes two proposals the same."""
     node = program.node(path)
-    text = program.text(node)
+    text = program.written(node) if isinstance(node, ast.stmt) else program.text(node)
     if len(text) > 60 or len(path) < 3:
         return text
     _, statement = program.statement_of(path)
-    return f"{text} in {program.text(statement)[:200]}"
+    return f"{text} in {program.written(statement)[:200]}"

@@ -177,6 +177,16 @@ class Program:
         """Source of one node."""
         return ast.unparse(node)
 
+    def written(self, statement: ast.stmt) -> str:
+        """Source of one statement, as ``text`` gives it, but sliced: a long program's are asked for by the thousand."""
+        first, last = _span(statement)
+        if first is None or last is None:
+            return self.text(statement)
+        column = statement.col_offset  # indentation, in which a character is a byte
+        lines = self.lines[first[0] - 1 : last[0]]
+        text = "\n".join(line[column:] if line[:column].isspace() else line for line in lines)
+        return text.removeprefix("el") if isinstance(statement, ast.If) else text
+
     @cached_property
     def scopes(self) -> Scopes:
         """Which name means which binding."""

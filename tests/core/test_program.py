@@ -28,6 +28,16 @@ def test_source_is_what_its_tree_prints() -> None:
     assert Program.parse(program.source) == program
 
 
+def test_a_statement_as_written_is_what_it_prints_as() -> None:
+    """But for a docstring's quotes, which its place decides."""
+    program = Program.parse(SOURCE + "\n@torch.no_grad()\ndef g(x):\n    @torch.enable_grad()\n    def h(): pass\n")
+    statements = [node for _, node in program.walk(ast.stmt)]
+    docs = {node for node in statements if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    assert [program.written(n) for n in statements if n not in docs] == [
+        program.text(n) for n in statements if n not in docs
+    ]
+
+
 def test_every_walked_node_is_found_by_its_path() -> None:
     program = Program.parse(SOURCE)
     for path, node in program.walk():
