@@ -146,9 +146,7 @@ class Engine:
             for edit in edits:
                 if not isinstance(edit, Edit):
                     raise TypeError(f"it proposed a {type(edit).__name__}, which is no Edit")
-        except (
-            Exception
-        ) as error:  # a strategy that raises is a bug, maybe of ours: named, switched off, on goes the run
+        except Exception as error:  # a bug in a strategy, ours or another's: named, switched off, the run goes on
             self._off.add(strategy.name)
             self.faults.append(Fault(strategy.name, f"{type(error).__name__}: {error}", program.source))
             return []
