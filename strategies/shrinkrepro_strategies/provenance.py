@@ -55,7 +55,11 @@ class Provenance:
         return False
 
     def keep_reference(self) -> None:
-        """Count every variable but those that a transform's inputs come from: what is compared with stays code."""
+        """Count every variable but those that a transform's inputs come from: what is compared with stays code.
+
+        So do the parameters of functions that no transform enters: ``(f(x + eps) - f(x - eps)) / (2 * eps)`` is what
+        a gradient is compared with.
+        """
         program = self._program
         inputs: set[Binding] = set()
         for path, node in program.walk(ast.Call):
@@ -69,6 +73,30 @@ class Provenance:
         for binding, places in program.scopes.definitions.items():
             if binding not in inputs and all(isinstance(program.node(p), ast.Name) for p in places):
                 self._names[binding] = True
+        entered = self._entered(inputs)
+        for path, node in program.walk(ast.FunctionDef):
+            if isinstance(program.parent(path)[1], ast.ClassDef) or program.scopes.binding(path) in entered:
+                continue
+            for k in range(len(node.args.args)):
+                parameter = program.scopes.binding((*path, "args", "args", k))
+                if parameter is not None and parameter not in inputs:
+                    self._names[parameter] = True
+
+    def _entered(self, inputs: set[Binding]) -> set[Binding]:
+        """The ``inputs`` and all that the bodies of the functions among them read, and so on."""
+        program = self._program
+        entered, fresh = set(inputs), set(inputs)
+        while fresh:
+            found: set[Binding] = set()
+            for binding in fresh:
+                for definition in program.scopes.definitions.get(binding, []):
+                    node = program.node(definition)
+                    if isinstance(node, ast.Name):
+                        node = getattr(program.statement_of(definition)[1], "value", None) or node
+                    found |= self._bindings(node)
+            fresh = found - entered
+            entered |= fresh
+        return entered
 
     def _bindings(self, node: ast.AST) -> set[Binding]:
         """What the names in ``node`` are bound to."""

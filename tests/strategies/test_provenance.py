@@ -53,3 +53,24 @@ def test_what_an_input_is_made_of_is_no_reference() -> None:
     live = Provenance(program)
     live.keep_reference()
     assert {name for name in ("size", "rows", "x", "want") if live.transformed(assigned(program, name))} == {"want"}
+
+
+def test_the_parameters_of_a_function_that_computes_the_reference_stay_and_the_transformed_ones_inputs_do_not() -> None:
+    program = Program.parse(
+        "import torch\n"
+        "def overlap(a):\n"
+        "    return a.sin()\n"
+        "def central(f, v, eps):\n"
+        "    return (f(v + eps) - f(v - eps)) / (2 * eps)\n"
+        "def check(radius):\n"
+        "    def objective(b):\n"
+        "        return overlap(b)\n"
+        "    got = torch.func.grad(objective)(radius)\n"
+        "    torch.testing.assert_close(got, central(objective, radius, 0.01))\n"
+        "check(torch.ones(()))\n"
+    )
+    live = Provenance(program)
+    live.keep_reference()
+    kept = {program.text(n) for path, n in program.walk(ast.Name) if live.transformed(path)}
+    assert {"f", "v", "eps"} <= kept
+    assert not {"a", "b", "radius"} & kept
