@@ -22,7 +22,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild kill-test examples test-browser hostile wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -100,6 +100,10 @@ corpus-rebuild: $(READY)
 # One reduction killed at random moments and resumed each time; some twenty minutes. ARGS="SCRIPT --kills 10"
 kill-test: $(READY)
 	$(BIN)/python -m benchmarks.kill_test $(ARGS)
+
+# Scripts that fail only sometimes are reduced, and the results run 2,000 times. ARGS="--only drawn_anew --runs 500"
+flaky: $(READY)
+	$(BIN)/python -m benchmarks.flaky $(ARGS)
 
 # The five reports in docs/examples; the last one needs the second torch.
 examples: $(READY) $(READY_OLD)
