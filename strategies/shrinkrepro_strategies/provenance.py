@@ -74,10 +74,10 @@ class Provenance:
             if binding not in inputs and all(isinstance(program.node(p), ast.Name) for p in places):
                 self._names[binding] = True
         entered = self._entered(inputs)
-        for path, node in program.walk(ast.FunctionDef):
+        for path, function in program.walk(ast.FunctionDef):
             if isinstance(program.parent(path)[1], ast.ClassDef) or program.scopes.binding(path) in entered:
                 continue
-            for k in range(len(node.args.args)):
+            for k in range(len(function.args.args)):
                 parameter = program.scopes.binding((*path, "args", "args", k))
                 if parameter is not None and parameter not in inputs:
                     self._names[parameter] = True
