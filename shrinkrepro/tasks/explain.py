@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shrinkrepro.core.program import token_starts
 from shrinkrepro.corpus.case import FAILS, FIXED
-from shrinkrepro.oracles.signature import MISMATCH
+from shrinkrepro.oracles.signature import EXCEPTION, MISMATCH, culprit, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session import Progress
 from shrinkrepro.tasks.compared_values import SEPARATOR, printing
@@ -220,7 +220,16 @@ def _outcome(of: Subject, run: Execution, source: str) -> tuple[str, str]:
         return UNSETTLED, "its worker was lost" if run.status == LOST else "it did not end in its time"
     if status.word == FIXED:
         return PASSES, ""
-    return OTHERWISE, status.failure or status.detail
+    return OTHERWISE, _described(run) or status.failure or status.detail
+
+
+def _described(run: Execution) -> str:
+    """The failure of ``run`` in words, with its numbers and names, which a signature has not."""
+    found = signature_of(run)
+    if found is None or found.kind != EXCEPTION or not found.sentence:
+        return ""
+    message = run.chain[culprit(run.chain)].message.strip().partition("\n")[0]
+    return replace(found, sentence=message.rstrip(".")).describe()
 
 
 def _ill_formed(run: Execution) -> bool:

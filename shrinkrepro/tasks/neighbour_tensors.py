@@ -7,6 +7,7 @@ it names), each time everywhere alike, so that what has to agree goes on agreein
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from shrinkrepro.core.devices import on_device
@@ -149,12 +150,17 @@ def literal_neighbours(text: Text) -> Iterator[Neighbour]:
         for node in ast.walk(text.tree)
         if isinstance(node, ast.Constant) and type(node.value) in (int, float) and id(node) not in made
     ]
+    alike = Counter((node.lineno, repr(node.value)) for node in numbers)
+    seen: Counter[tuple[int, str]] = Counter()
     for node in sorted(numbers, key=text.span)[:_LITERALS]:
         value = node.value
         assert isinstance(value, int | float)
+        key = (node.lineno, repr(value))
+        which = f"{_ordinal(seen[key])} " if alike[key] > 1 else ""
+        seen[key] += 1
         for other in dict.fromkeys((0, 1, value + 1)):
             if other != value:
-                where = f"the number {value!r} in line {node.lineno} made {other!r}"
+                where = f"the {which}number {value!r} in line {node.lineno} made {other!r}"
                 yield Neighbour("values", where, text.replaced({node: repr(other)}))
 
 
@@ -210,4 +216,5 @@ def _first_statement(text: Text) -> int:
 
 
 def _ordinal(index: int) -> str:
-    return {0: "first", 1: "second", 2: "third"}.get(index, f"{index + 1}th")
+    words = ("first", "second", "third", "fourth", "fifth", "sixth")
+    return words[index] if index < len(words) else f"{index + 1}th"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from shrinkrepro.corpus import block
-from shrinkrepro.protocol import EXCEPTION, Execution, Raised
+from shrinkrepro.protocol import EXCEPTION, OK, Execution, Frame, Raised
 from shrinkrepro.tasks.compared_values import printing
-from shrinkrepro.tasks.explain import _ill_formed
+from shrinkrepro.tasks.explain import _described, _ill_formed
 from shrinkrepro.tasks.neighbour_text import Text, with_keyword
 from shrinkrepro.tasks.neighbours import GROUPS, neighbours
 
@@ -136,11 +136,20 @@ def test_what_is_called_wrongly_is_no_neighbour(kind: str, message: str, none: b
     assert _ill_formed(run) == none
 
 
+def test_another_failure_is_told_with_its_numbers() -> None:
+    frame = Frame("script.py", 1, "f", False)
+    run = Execution(status=EXCEPTION, chain=(Raised("RuntimeError", "2 and 3 do not fit.\nMore", (frame,)),))
+    assert _described(run) == "RuntimeError: 2 and 3 do not fit, raised in the program's own code"
+    assert _described(Execution(status=OK)) == ""
+
+
 def test_numbers_of_the_program_are_exchanged_one_by_one() -> None:
     found = made("import torch\nx = torch.ones(7)[1]\ntorch.vmap(lambda y: y << 40)(x)\n")
     assert "y << 0)" in found["the number 40 in line 3 made 0"]
     assert "y << 41)" in found["the number 40 in line 3 made 41"]
     assert not any("number 1 " in title or "number 7 " in title for title in found)
+    twice = made("import torch\ntorch.vmap(lambda y: y * 3 + 3)(torch.ones(2))\n")
+    assert "y * 3 + 0)" in twice["the second number 3 in line 2 made 0"]
 
 
 def test_another_device_is_one_that_is_there() -> None:
