@@ -22,6 +22,14 @@ _SENTENCE = 90
 _QUERY = 200  # characters; GitHub refuses queries above 256
 _PLACEHOLDER = re.compile(r"<[\w ]+>|VAR\b")
 _FULL = {"compile": "torch.compile"}  # what reads as no name of a transform by itself
+_LEVELS = {  # of a transform, where they are not called as it is
+    "vjp": ("grad",),
+    "grad_and_value": ("grad",),
+    "jacrev": ("grad",),
+    "linearize": ("jvp",),
+    "jacfwd": ("vmap", "jvp"),
+    "hessian": ("vmap", "jvp", "grad"),
+}
 _FORWARD = frozenset({"jvp", "jacfwd", "hessian", "linearize"})
 _LABELS_OF_OPERATORS = (
     ("torch.linalg.", "module: linear algebra"),
@@ -164,7 +172,8 @@ class Words:
         s = self.signature
         found = f" in `{s.where.function}` ({s.where.file})" if s.where is not None and s.where.inside else ""
         levels = [level for level in s.levels if level != places.FUNCTION]
-        told = levels and levels != self.transforms
+        meant = [level for name in self.transforms for level in _LEVELS.get(name, (name,))]
+        told = levels and levels != meant
         return found + (f", under {' of '.join(levels)}" if told else "")
 
 

@@ -56,6 +56,23 @@ def test_a_crash_without_a_transform() -> None:
     assert telling(Execution(status=SIGNAL, stderr=stderr)) == "Fatal Python error: Segmentation fault"
 
 
+@pytest.mark.parametrize(
+    ("transform", "levels", "told"),
+    [
+        ("vjp", ("grad",), False),
+        ("jacfwd", ("vmap", "jvp"), False),
+        ("vjp", ("vmap", "grad"), True),
+        ("vjp", (), False),
+    ],
+)
+def test_levels_are_told_where_the_transforms_do_not_say_them(
+    transform: str, levels: tuple[str, ...], told: bool
+) -> None:
+    signature = Signature("exception", type="RuntimeError", sentence="no", levels=levels)
+    words = Words(f"import torch\ntorch.func.{transform}(torch.sin)(x)\n", signature)
+    assert (", under " in words.summary()) == told
+
+
 def test_compile_is_called_by_its_full_name_in_a_sentence() -> None:
     words = Words("import torch\ntorch.compile(torch.vmap(torch.sin))(x)\n", Signature("hang"))
     assert words.title() == "compile of vmap of sin: hang"
