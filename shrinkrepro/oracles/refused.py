@@ -1,7 +1,8 @@
 """Failures that confinement makes: the script does what it may not, and could outside.
 
 Decision: what was refused is read from the exception that says so, or from the last lines that a script printed before
-it left, and is told with the option that allows it; a PermissionError of our own making is never reduced. Whether the user could do it is for the caller to say.
+it left, and is told with the option that allows it; a PermissionError of our own making is never reduced. Whether the
+user could do it is for the caller to say.
 """
 
 from __future__ import annotations
