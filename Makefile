@@ -22,7 +22,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected golden catalogue corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -78,11 +78,22 @@ bench: $(READY)
 bench-injected: $(READY)
 	$(BIN)/python -m benchmarks.injected $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
+# The same failures inside generated scripts of 100, 1,000 and 10,000 lines. ARGS="--only item --jobs 1"
+bench-growth: $(READY)
+	$(BIN)/python -m benchmarks.growth $(ARGS)
+
 golden: $(READY)
 	$(BIN)/python -m pytest tests/golden --update-golden $(ARGS)
 
 catalogue: $(READY)
-	SHRINKREPRO_NO_PLUGINS=1 $(BIN)/shrinkrepro strategies --markdown > strategies/README.md
+	mkdir -p build
+	SHRINKREPRO_NO_PLUGINS=1 $(BIN)/shrinkrepro strategies --markdown --earned strategies/earned.json > build/catalogue.md
+	mv build/catalogue.md strategies/README.md
+
+# What each strategy earned, counted again from the folder that `make bench ARGS="--keep FOLDER"` left.
+earned: $(READY)
+	$(BIN)/python -m benchmarks.earned $(FROM)
+	$(MAKE) catalogue
 
 # Every case is as its table says; with --json the cost beside plain python is measured too.
 corpus: $(READY)
