@@ -7,6 +7,7 @@ makes hundreds of small steps unnecessary, and every later query fast.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -143,7 +144,7 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the check that failed for the whole program, with literals for all that no transform made.
 
     The check is an ``assert``, an ``assert_close`` or an ``if`` that raises. Three edits, with the plainest literals
-    and with others.
+    and with others; then the same with literals for what transforms made and another one is called with.
     """
     torch, imports = calls.torch_spelling(program)
     for path, form in failed_checks(program, facts):
@@ -151,10 +152,12 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
         if not live.transformed(path):
             continue
         live.keep_reference()
-        for spelling in (0, 2, 1):
-            hoist = Hoist(program, facts, torch, spelling, live)
+        seen: set[tuple[str, ...]] = set()
+        for given, spelling in itertools.product((False, True), (0, 2, 1)):
+            hoist = Hoist(program, facts, torch, spelling, live, given=given)
             text = hoist.expression(path)
-            if text is not None:
+            if text is not None and (lines := (*hoist.lines, text)) not in seen:
+                seen.add(lines)
                 yield from program_of(program, hoist, form.format(text), imports, path)
 
 

@@ -44,7 +44,7 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
         seen, reference = facts.items()[path], facts.reference.items()[path]
         item, _ = _first_item(seen.value, reference.value)
         for spelling in (0, 2):
-            hoist = Hoist(program, facts, torch, spelling, live, callers(program, facts, path))
+            hoist = Hoist(program, facts, torch, spelling, live, callers(program, facts, path), given=True)
             text = hoist.expression(path)
             if text is None:
                 continue

@@ -148,7 +148,8 @@ class Hoist:
     """Writes expressions of inner scopes down at module level.
 
     ``lines`` must stand before them; ``kept`` are the statements of the module that they need, with their new text
-    where it is simpler.
+    where it is simpler. ``given``: what a transformed function is called with becomes literal even where another
+    transform made it, and so do shapes.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class Hoist:
         spelling: int = 0,
         live: Provenance | None = None,
         under_way: list[Path] | None = None,
+        given: bool = False,
     ) -> None:
         self._plain = any(full == "torch.set_default_dtype" for _, _, full in calls_of(program, "torch.set_default"))
         self.program, self.facts, self.torch, self.spelling, self.live = program, facts, torch, spelling, live
@@ -167,6 +169,7 @@ class Hoist:
         self._done: dict[Binding, str | None] = {}
         self._calls = running(program, facts) if under_way is None else under_way  # calls that parameters come from
         self._roots: tuple[Path, ...] = ()
+        self._given, self._inside = given, False  # whether inputs of transforms may be literals whatever made them
 
     def expression(
         self, path: Path, leaf: Callable[[Path, ExprFact], str | None] | None = None, depth: int = 0
@@ -198,6 +201,7 @@ class Hoist:
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
                 continue
+            before, self._inside = self._inside, self._inside or self._enters(path, node, name)
             if isinstance(value, ast.AST):
                 below = self._rewritten((*path, name), leaf, depth)
                 if below is None:
@@ -211,12 +215,20 @@ class Hoist:
                         return None
                     items.append(below)
                 setattr(new, name, items)
+            self._inside = before
         return new
+
+    def _enters(self, path: Path, node: ast.AST, field: str) -> bool:
+        """Whether the ``field`` of the call at ``path`` holds what a transformed function is called with."""
+        if not self._given or self.live is None or not isinstance(node, ast.Call) or field == "func":
+            return False
+        return self.live.transformed((*path, "func"))
 
     def _literal(self, path: Path, fact: ExprFact) -> str | None:
         if fact.kind not in ("tensor", "seq", "dict", "const", "module"):
             return None
-        if self.live is not None and self.live.transformed(path):
+        free = self._inside or (self._given and _is_form(self.program.node(path)))
+        if self.live is not None and not free and self.live.transformed(path):
             return None
         texts = sources(plain(fact.value) if self._plain else fact.value, self.torch, 4)
         return texts[min(self.spelling, len(texts) - 1)] if texts else None
@@ -365,6 +377,18 @@ class Hoist:
                 if word.arg == binding.name:
                     return (*at, "keywords", k, "value")
         return None
+
+
+_FORM = frozenset({"shape", "size", "numel", "dim", "ndim", "dtype", "device"})
+
+
+def _is_form(node: ast.AST) -> bool:
+    """Whether the expression gives a tensor's shape, a size or a dtype, which no transform gets wrong by its values."""
+    while isinstance(node, ast.Subscript | ast.Call):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return node.func.id == "len"
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    return isinstance(node, ast.Attribute) and node.attr in _FORM
 
 
 def _stored(target: ast.expr) -> set[str]:

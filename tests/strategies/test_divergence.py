@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shrinkrepro_strategies.distil import check_for_program
 from shrinkrepro_strategies.divergence import cut_at_divergence, divergent, first_divergence
 from shrinkrepro_strategies.twins import twins
 
@@ -122,3 +123,33 @@ def test_what_comes_after_the_first_wrong_value_goes(tmp_path: Path) -> None:
 def test_without_a_reference_nothing_is_proposed() -> None:
     program = Program.parse(SCRIPT)
     assert list(first_divergence.propose(program, Facts.none())) == []
+
+
+RELAXED = """\
+import torch
+from torch.func import grad, hessian
+
+def energy(x):
+    return (x * x).sum().sqrt()
+
+x = torch.ones(2)
+for _ in range(2):
+    x = x - grad(lambda v: (v * v).sum() / 2)(x)
+h = hessian(energy)(x) / torch.ones(x.shape[0])
+assert torch.isfinite(h).all()
+"""
+
+
+@pytest.mark.torch
+def test_what_one_transform_made_and_another_is_called_with_becomes_literal(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(RELAXED)
+    program = Program.parse(RELAXED)
+    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+        (run,) = pool.run([Job(program.source, OBSERVE, 60, alone=True)])
+        facts = Facts(program.tree, run.facts)
+        texts = [apply(program, [edit]) for edit in check_for_program.propose(program, facts)]
+        (short,) = (text for text in texts if "hessian(energy)(torch.zeros(2))" in text)
+        assert "grad(" not in short
+        assert "shape" not in short
+        assert pool.run([Job(short, RUN, 60, alone=True)])[0].status == EXCEPTION
