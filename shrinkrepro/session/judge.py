@@ -70,10 +70,10 @@ class SessionJudge:
         self._deadline = deadline
         self._timeout = timeout
         self._keep = re.compile(keep) if keep else None
-        self._checks = oracle.signature.kind == MISMATCH  # whether it is the program that finds fault, with an assert,
-        # an exception or an exit of its own
+        self._checks = oracle.signature.kind == MISMATCH  # whether the program finds fault: asserts, raises, exits
         self._traits: frozenset[str] = frozenset()  # what the original's check rests on, and any other must
         self._verdicts: dict[bytes, Verdict] = {}
+        self._unresolved: set[bytes] = set()  # given up in a pass; asked once more, alone, in the last sweep
         self._alone: dict[bytes, bool] = {}  # judged in a process of their own: did they draw random numbers
         self._confirmed: set[bytes] = set()  # judged with their control
         self._passed: set[bytes] = set()  # passed their controls
@@ -95,7 +95,7 @@ class SessionJudge:
         asked: dict[bytes, str] = {}
         cached = filtered = 0
         for key, source in zip(keys, sources):
-            if key in self._verdicts:
+            if key in self._verdicts and not (alone and key in self._unresolved):
                 cached += 1
             elif key not in asked:
                 reason = self._refusal(source)
@@ -107,6 +107,8 @@ class SessionJudge:
         for key, verdict in zip(asked, self._query(list(asked.values()), alone, strategy in self._doubted)):
             self._verdicts[key] = verdict
             self._outcomes[verdict.outcome.value] += 1
+        given_up = {key for key in asked if self._verdicts[key].outcome is Outcome.UNRESOLVED}
+        self._unresolved = self._unresolved - asked.keys() if alone else self._unresolved | given_up
         self.counts = replace(
             self.counts,
             cached=self.counts.cached + cached,

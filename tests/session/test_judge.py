@@ -72,12 +72,18 @@ def test_a_time_out_that_matters_is_run_once_more(
     assert judge.counts.run == queries == len(list(folder.iterdir()))
 
 
-def test_candidates_of_a_batch_are_not(pool: Pool, runs: Path) -> None:
-    folder = runs / "batch"
-    folder.mkdir()
+def test_what_a_batch_gave_up_is_run_once_more_in_the_last_sweep_alone(pool: Pool, runs: Path) -> None:
     judge = judge_of(pool)
-    assert judge.judge([slow(folder, 1), FAILING], "none", alone=False) == [False, True]
-    assert judge.counts.run == 2
+    sources = []
+    for times in (1, 2):
+        (runs / f"batch{times}").mkdir()
+        sources.append(slow(runs / f"batch{times}", times))
+    assert judge.judge([*sources, FAILING], "none", alone=False) == [False, False, True]
+    assert judge.judge(sources, "none", alone=False) == [False, False]
+    assert judge.counts.run == 3
+    assert judge.judge(sources, "none", alone=True) == [True, False]
+    assert judge.judge(sources, "none", alone=True) == [True, False]
+    assert judge.counts.run == 5
 
 
 def test_where_runs_are_slow_each_candidate_runs_once(pool: Pool, runs: Path) -> None:
