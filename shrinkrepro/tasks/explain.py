@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shrinkrepro.core.program import token_starts
 from shrinkrepro.corpus.case import FAILS, FIXED
-from shrinkrepro.oracles.signature import EXCEPTION, MISMATCH, culprit, signature_of
+from shrinkrepro.oracles.signature import CRASH, EXCEPTION, MISMATCH, Signature, culprit, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session import Progress
 from shrinkrepro.tasks.compared_values import SEPARATOR, printing
@@ -38,6 +38,8 @@ FRESH_RUNS = 5  # of the program, that all of it may take
 _QUICK = 1.0  # seconds of a warm run, below which all neighbours are asked that compile nothing: it takes a second
 _SPARE = 2.5  # fresh runs, for the one at the end, what surrounds it, and a machine that is slower then
 _RUN_SECONDS = 10.0  # of one neighbour; one that compiles gets what is left
+_LOOKS = 3  # runs of each neighbour of a crash
+_OTHER_LEVELS = ("transforms", "reference", "compile")  # directions in which the levels above the failure are exchanged
 _CONFIRMED = 2  # passing neighbours that are run fresh until one holds
 _MISCALLED = re.compile(
     r"received an invalid combination of arguments|unexpected keyword argument|positional argument|"
@@ -205,22 +207,36 @@ def _by_turns(found: Sequence[Neighbour]) -> list[Neighbour]:
 
 
 def _run(of: Subject, pool: Pool, group: Sequence[Neighbour], limit: float, asked: _Asked) -> None:
-    for one, run in zip(group, pool.run([Job(one.source, RUN, limit, alone=True) for one in group])):
-        outcome, detail = _outcome(of, run, one.source)
+    times = _LOOKS if of.oracle.signature.kind == CRASH and not any(one.slow for one in group) else 1
+    runs = pool.run([Job(one.source, RUN, limit, alone=True) for one in group for _ in range(times)])
+    for i, one in enumerate(group):
+        mine = runs[i * times : (i + 1) * times]
+        run = next((run for run in mine if run.status != OK), mine[0])  # memory may hide a crash
+        outcome, detail = _outcome(of, run, one)
         if outcome == OTHERWISE and _ill_formed(run):
             continue
         asked.rows.append(Row(one.group, one.title, outcome, detail, one.source, run.seconds))
 
 
-def _outcome(of: Subject, run: Execution, source: str) -> tuple[str, str]:
-    status = status_of(run, of.oracle, source)
-    if status.word == FAILS:
+def _outcome(of: Subject, run: Execution, one: Neighbour) -> tuple[str, str]:
+    status = status_of(run, of.oracle, one.source)
+    if status.word == FAILS or (
+        one.group in _OTHER_LEVELS and _crashed_elsewhere(of.oracle.signature, signature_of(run))
+    ):
         return SAME, ""
     if run.status in (LOST, TIMEOUT):
         return UNSETTLED, "its worker was lost" if run.status == LOST else "it did not end in its time"
     if status.word == FIXED:
         return PASSES, ""
     return OTHERWISE, _described(run) or status.failure or status.detail
+
+
+def _crashed_elsewhere(mine: Signature, its: Signature | None) -> bool:
+    """Whether it is the same crash under other transforms, which were what was exchanged. (An exception of the same
+    words may well be another bug there.)"""
+    if its is None or mine.kind != CRASH:
+        return False
+    return replace(its, levels=(), crash_frames=()) == replace(mine, levels=(), crash_frames=())
 
 
 def _described(run: Execution) -> str:

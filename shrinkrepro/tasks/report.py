@@ -42,7 +42,7 @@ from torch.utils.collect_env import get_pretty_env_info
 
 print(get_pretty_env_info())
 """
-_OTHER_PROGRAMS = ("operator", "size", "values")  # directions in which another result is expected
+_SAME_MEANING = ("transforms", "reference", "dtype", "device", "compile")  # directions in which the same is expected
 _VERSIONS = "import platform, torch\nprint(torch.__version__, platform.python_version())\n"
 _SHORT_LINES = re.compile(
     r"^(?:PyTorch version|Is debug build|CUDA used|ROCM used|OS|Python version|Is CUDA available|CUDA runtime|"
@@ -166,9 +166,7 @@ def _bug(
         summary=words.summary(nearest.title if nearest is not None else ""),
         kind=signature.kind,
         program=of.text if of.text.endswith("\n") else of.text + "\n",
-        expected=words.expected(
-            [*older, *([nearest.title] if nearest and nearest.group not in _OTHER_PROGRAMS else [])]
-        ),
+        expected=words.expected([*older, *([nearest.title] if nearest and nearest.group in _SAME_MEANING else [])]),
         actual=_plain_paths(telling(of.fresh), of),
         output=_plain_paths(of.fresh.stdout + of.fresh.stderr, of),
         failure=signature.describe(),

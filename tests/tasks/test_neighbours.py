@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shrinkrepro.corpus import block
+from shrinkrepro.oracles.signature import Signature
 from shrinkrepro.protocol import EXCEPTION, OK, Execution, Frame, Raised
 from shrinkrepro.tasks.compared_values import printing
-from shrinkrepro.tasks.explain import _described, _ill_formed
+from shrinkrepro.tasks.explain import _crashed_elsewhere, _described, _ill_formed
 from shrinkrepro.tasks.neighbour_text import Text, with_keyword
 from shrinkrepro.tasks.neighbours import GROUPS, neighbours
 
@@ -134,6 +136,25 @@ def test_other_values_are_made_whatever_the_shape_is_written_as(call: str, halve
 def test_what_is_called_wrongly_is_no_neighbour(kind: str, message: str, none: bool) -> None:
     run = Execution(status=EXCEPTION, chain=(Raised(kind, message, ()),))
     assert _ill_formed(run) == none
+
+
+@pytest.mark.parametrize(
+    ("its", "same"),
+    [
+        (Signature("crash", signal=11), True),
+        (Signature("crash", signal=11, levels=("jvp",), crash_frames=("a.py:f",)), True),
+        (Signature("crash", signal=6, levels=("vmap",)), False),
+        (Signature("exception", type="RuntimeError"), False),
+        (None, False),
+    ],
+)
+def test_a_crash_is_the_same_under_other_transforms(its: Signature | None, same: bool) -> None:
+    assert _crashed_elsewhere(Signature("crash", signal=11, levels=("vmap",)), its) == same
+
+
+def test_an_exception_of_the_same_words_may_be_another_bug_under_other_transforms() -> None:
+    mine = Signature("exception", type="RuntimeError", sentence="no", levels=("vmap",))
+    assert not _crashed_elsewhere(mine, replace(mine, levels=()))
 
 
 def test_another_failure_is_told_with_its_numbers() -> None:
