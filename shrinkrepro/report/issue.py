@@ -129,9 +129,15 @@ def _table(rows: Sequence[NeighbourRow]) -> list[str]:
     lines = [f"| exchanged | {' | '.join(_OUTCOMES)} |", "|---" * 4 + "|"]
     for group, found in groupby(rows, key=lambda row: row.group):
         by: dict[str, list[str]] = {what: [] for what in _OUTCOMES}
+        alike: dict[tuple[str, str], list[str]] = {}  # the titles of one outcome and reason
         for row in found:
-            why = f" (`{_one_line(row.detail)}`)" if row.detail and row.outcome == _OUTCOMES[-1] else ""
-            by.setdefault(row.outcome, []).append(row.title + why)
+            reason = _one_line(row.detail) if row.outcome == _OUTCOMES[-1] else ""
+            alike.setdefault((row.outcome, reason), []).append(row.title)
+        for (outcome, reason), titles in alike.items():
+            each = "each " if len(titles) > 1 else ""
+            by.setdefault(outcome, []).append(
+                f"{', '.join(titles)} ({each}`{reason}`)" if reason else "; ".join(titles)
+            )
         lines.append(f"| {group} | " + " | ".join(_cell("; ".join(by[what])) for what in _OUTCOMES) + " |")
     return lines
 

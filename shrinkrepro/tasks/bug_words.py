@@ -72,7 +72,8 @@ class Words:
     def summary(self, nearest: str = "") -> str:
         """One sentence, and a second one on the nearest neighbour that passes."""
         subject = self._subject() or "The program"
-        sentence = f"{subject} {self._verb()}{self._where()}{self._said()}."
+        sentence = f"{subject} {self._verb()}{self._where()}{self._said()}"
+        sentence += "" if sentence.endswith("…") else "."
         return sentence + (f" With one thing exchanged ({nearest}) it passes." if nearest else "")
 
     def expected(self, others: Sequence[str]) -> str:
@@ -166,7 +167,7 @@ class Words:
         """The message of an exception, which names the kind of bug where its type does not."""
         if self.signature.kind != EXCEPTION or not self._sentence:
             return ""
-        return f": {_short(self._sentence, _SENTENCE).rstrip('.')}"
+        return f": {_short(self._sentence, 2 * _SENTENCE).rstrip('.')}"
 
     def _where(self) -> str:
         s = self.signature

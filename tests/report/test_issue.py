@@ -61,6 +61,8 @@ def test_a_person_is_asked_for_words_and_a_tool_is_named() -> None:
 def test_the_neighbourhood_says_only_what_was_run() -> None:
     text = github(BUG)
     assert "3 programs beside it (1 passes, 1 fails the same, 1 fails otherwise)" in text
+    other = NeighbourRow("dtype", "complex128", "fails otherwise", "RuntimeError: no", "pass\n")
+    assert "| complex64, complex128 (each `RuntimeError: no`) |" in github(replace(BUG, rows=(*BUG.rows, other)))
     slow = NeighbourRow("dtype", "float16", "not settled", "it did not end in its time", "pass\n")
     assert "Run without an answer: float16 (it did not end in its time)." in github(
         replace(BUG, rows=(*BUG.rows, slow))

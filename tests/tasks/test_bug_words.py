@@ -86,6 +86,11 @@ def test_a_title_has_the_messages_own_words_where_the_signature_lost_them() -> N
     assert '"You tried to vmap over"' in words.query()
 
 
+def test_a_long_message_is_cut_once() -> None:
+    words = Words(GRU, Signature("exception", type="E", sentence="a b " * 90))
+    assert words.summary().endswith(" a…")
+
+
 @pytest.mark.parametrize("kind", ["exception", "mismatch", "crash", "hang", "exit", "warning"])
 def test_every_kind_has_words(kind: str) -> None:
     words = Words("x = 1\n", Signature(kind, type="E", sentence="a b " * 90))
