@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 
 from shrinkrepro.core.scopes import BUILTINS
 
@@ -25,57 +26,84 @@ def refusal(text: str, warm_modules: frozenset[str] = frozenset(), base_modules:
             compile(tree, "<candidate>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"does not compile: {error}"
-    bound: set[str] = set()
-    loaded: dict[str, ast.Name] = {}
-    imported: dict[str, str] = {}
-    modules: set[str] = set()
-    attributes: list[ast.Attribute] = []
-    for node in ast.walk(tree):
+    names = _Names(tree, warm_modules)
+    if names.star:
+        return ""
+    for name in names.loaded:
+        if name not in names.bound and name not in BUILTINS:
+            return f"nothing binds {name!r}"
+    for module in names.unimported(warm_modules - base_modules):
+        return f"nothing imports {module!r}"
+    return ""
+
+
+def unimported(text: str, warm_modules: frozenset[str], base_modules: frozenset[str]) -> frozenset[str]:
+    """Modules that ``text`` reaches by attribute without importing them.
+
+    Of a program that runs in a fresh interpreter, these are loaded by what it imports (``numpy.random`` by numpy, at
+    its first use), so its results may reach them in the same way.
+    """
+    tree = ast.parse(text)
+    return frozenset(_Names(tree, warm_modules).unimported(warm_modules - base_modules))
+
+
+class _Names:
+    """What a program binds, reads and imports."""
+
+    def __init__(self, tree: ast.Module, warm_modules: frozenset[str]) -> None:
+        self.bound: set[str] = set()
+        self.loaded: dict[str, ast.Name] = {}
+        self.star = False
+        self._imported: dict[str, str] = {}
+        self._modules: set[str] = set()
+        self._attributes: list[ast.Attribute] = []
+        for node in ast.walk(tree):
+            self._read(node, warm_modules)
+
+    def unimported(self, of: frozenset[str]) -> Iterator[str]:
+        """The modules among ``of`` that an attribute path names and no import does."""
+        for attribute in self._attributes:
+            module = _module_path(attribute, self._imported)
+            if module in of and module not in self._modules:
+                yield module
+
+    def _read(self, node: ast.AST, warm_modules: frozenset[str]) -> None:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
-                loaded.setdefault(node.id, node)
+                self.loaded.setdefault(node.id, node)
             else:
-                bound.add(node.id)
+                self.bound.add(node.id)
         elif isinstance(node, ast.Attribute):
-            attributes.append(node)
+            self._attributes.append(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            bound.add(node.name)
+            self.bound.add(node.name)
         elif isinstance(node, ast.arg):
-            bound.add(node.arg)
+            self.bound.add(node.arg)
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                _prefixes(alias.name, modules)
+                _prefixes(alias.name, self._modules)
                 name = alias.asname or alias.name.split(".")[0]
-                bound.add(name)
-                imported[name] = alias.name if alias.asname else name
+                self.bound.add(name)
+                self._imported[name] = alias.name if alias.asname else name
         elif isinstance(node, ast.ImportFrom):
             if node.module and not node.level:
-                _prefixes(node.module, modules)
+                _prefixes(node.module, self._modules)
             for alias in node.names:
-                if alias.name == "*":
-                    return ""
+                self.star = self.star or alias.name == "*"
                 name = alias.asname or alias.name
-                bound.add(name)
+                self.bound.add(name)
                 if node.module and not node.level:
                     full = f"{node.module}.{alias.name}"
-                    imported[name] = full
+                    self._imported[name] = full
                     if full in warm_modules:
-                        modules.add(full)
+                        self._modules.add(full)
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
             if node.name:
-                bound.add(node.name)
+                self.bound.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            bound.add(node.rest)
+            self.bound.add(node.rest)
         elif isinstance(node, ast.Global | ast.Nonlocal):
-            bound.update(node.names)
-    for name in loaded:
-        if name not in bound and name not in BUILTINS:
-            return f"nothing binds {name!r}"
-    for attribute in attributes:
-        module = _module_path(attribute, imported)
-        if module in warm_modules and module not in base_modules and module not in modules:
-            return f"nothing imports {module!r}"
-    return ""
+            self.bound.update(node.names)
 
 
 def _prefixes(module: str, into: set[str]) -> None:

@@ -81,8 +81,8 @@ class SessionJudge:
         self._rates: dict[bytes, Rate] = {}  # of flaky programs that were confirmed
         self._outcomes: Counter[str] = Counter()
         self._seconds = 2.0  # of the current program's run
-        self._warm = pool.info.modules
-        self._base = pool.info.torch_modules
+        self.warm_modules = pool.info.modules
+        self.base_modules = pool.info.torch_modules  # that a program may reach without importing them
 
     def judge(self, sources: Sequence[str], strategy: str, alone: bool) -> Sequence[bool]:
         """Which of ``sources`` look interesting: fail the same, perhaps in a batch, control not asked yet.
@@ -213,7 +213,7 @@ class SessionJudge:
     def _refusal(self, source: str) -> str:
         if self._keep is not None and not self._keep.search(source):
             return "--keep does not match"
-        return refusal(source, self._warm, self._base)
+        return refusal(source, self.warm_modules, self.base_modules)
 
     def confirm(self, source: str, strategy: str) -> bool:
         """Whether ``source`` is interesting, alone and with its control.

@@ -18,6 +18,7 @@ from typing import Any
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
 from shrinkrepro.core.registry import load_strategies
+from shrinkrepro.core.static import unimported
 from shrinkrepro.core.strategy import Strategy
 from shrinkrepro.errors import ShrinkReproError, TargetError
 from shrinkrepro.oracles import controls
@@ -126,6 +127,7 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
             keep=request.keep,
             controls=_controls(request, original, others),
         )
+        judge.base_modules |= unimported(original.script.text, judge.warm_modules, judge.base_modules)
         program = _start(original, judge, state, progress)
         alone = oracle.in_fresh if isinstance(oracle, Faces) else oracle
         if _is_crash(oracle) and judge.flake is None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.scopes import Binding
-from shrinkrepro.core.static import refusal
+from shrinkrepro.core.static import refusal, unimported
 
 SOURCE = """
 import os.path as p
@@ -98,3 +98,11 @@ BASE = frozenset({"torch", "torch.func", "torch.utils"})
 )
 def test_a_module_that_only_a_warm_server_has_is_a_missing_name(source: str, refused: bool) -> None:
     assert bool(refusal(source, WARM, BASE)) is refused
+
+
+def test_what_a_running_program_reaches_without_an_import_is_named() -> None:
+    warm = WARM | {"numpy", "numpy.random"}
+    source = "import numpy as np\nimport torch\nrng = np.random.default_rng(0)\ntorch.func.vmap(rng)"
+    assert unimported(source, warm, BASE) == {"numpy.random"}
+    assert not refusal(source, warm, BASE | unimported(source, warm, BASE))
+    assert not unimported("import numpy.random\nnumpy.random.seed(0)", warm, BASE)
