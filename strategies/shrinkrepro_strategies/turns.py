@@ -31,6 +31,8 @@ def first_items(facts: Facts, path: Path, iterated: ast.expr, turn: int = 0) -> 
 
 
 def _items(facts: Facts, path: Path, iterated: ast.expr, turn: int) -> Iterator[str]:
+    if isinstance(iterated, ast.Starred):
+        return  # several at once
     source = source_of(iterated)
     if isinstance(iterated, ast.List | ast.Tuple | ast.Set) and iterated.elts:
         element = iterated.elts[min(turn, len(iterated.elts) - 1)]
@@ -51,6 +53,9 @@ def _items(facts: Facts, path: Path, iterated: ast.expr, turn: int) -> Iterator[
             elif turn:
                 yield str(turn)
             yield "0"
+            return
+        if name == "zip" and len(iterated.args) == 1 and isinstance(iterated.args[0], ast.Starred):
+            yield f"[v[{turn}] for v in {source_of(iterated.args[0].value)}]"
             return
         parts = [next(first_items(facts, (*path, "args", i), a, turn), None) for i, a in enumerate(iterated.args)]
         if name in ("reversed", "sorted", "tqdm", "list", "tuple", "iter", "islice", "itertools.islice") and parts:

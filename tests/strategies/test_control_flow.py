@@ -125,6 +125,13 @@ def test_the_first_element_for_a_comprehension() -> None:
     ]
 
 
+def test_a_turn_of_a_zip_over_several_at_once_is_a_list() -> None:
+    source = "y = [f(*a) for a in zip(*xs)]"
+    found = candidates(control_flow.unroll_comprehensions, source)
+    assert found == [normal("y = [f(*[v[0] for v in xs])]"), normal("y = f(*[v[0] for v in xs])")]
+    assert candidates(control_flow.unroll_comprehensions, "y = [f(a, b) for a, b in zip(*xs, z)]") == []
+
+
 def test_a_generator_becomes_a_function() -> None:
     source = "def g(n):\n    while True:\n        x = n\n        yield (x, 1)\nfor a, b in g(2):\n    f(a)"
     assert candidates(control_flow.return_for_yield, source) == [
