@@ -32,9 +32,13 @@ def traits(source: str, line: int) -> frozenset[str]:
     meanings = _meanings(tree)
     waiting = _failing_parts(tree, line)
     seen: set[str] = set()
+    met: set[ast.AST] = set()
     found: set[str] = set()
-    while waiting:
+    while waiting and len(found) < 2:
         node = waiting.pop()
+        if node in met:
+            continue
+        met.add(node)
         if TRANSFORM not in found and _names_one_of(TRANSFORMS, node, meanings):
             found.add(TRANSFORM)
         if COMPARISON not in found and (_compares(node) or _names_one_of(COMPARISONS, node, meanings)):
@@ -113,8 +117,7 @@ def _meanings(tree: ast.Module) -> defaultdict[str, list[ast.AST]]:
                 meanings[name].append(alias)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             meanings[node.name].append(node)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            _bind_parameters(node, tree, meanings)
+    _bind_parameters(tree, meanings)
     for node in ast.walk(tree):
         method = node.func if isinstance(node, ast.Call) else None  # results.append(value)
         if isinstance(method, ast.Attribute) and not _names(method.value) & modules:
@@ -122,23 +125,32 @@ def _meanings(tree: ast.Module) -> defaultdict[str, list[ast.AST]]:
     return meanings
 
 
-def _bind_parameters(
-    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-    tree: ast.Module,
-    meanings: defaultdict[str, list[ast.AST]],
-) -> None:
+def _bind_parameters(tree: ast.Module, meanings: defaultdict[str, list[ast.AST]]) -> None:
     """A parameter takes its values from the calls of its function; where these have no name, from any call."""
-    arguments = function.args
+    calls: list[ast.Call] = []
+    by_name: defaultdict[str, list[ast.Call]] = defaultdict(list)  # a function that is handed on may be called there
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    of_lambdas: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            calls.append(node)
+            for name in _names(node.func) | _passed(node):
+                by_name[name].append(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.append(node)
+        elif isinstance(node, ast.Lambda):
+            of_lambdas.update(_parameters(node.args))
+    for function in functions:
+        for parameter in _parameters(function.args) - of_lambdas:
+            meanings[parameter].extend(by_name[function.name])
+    for parameter in of_lambdas:
+        meanings[parameter].extend(calls)
+
+
+def _parameters(arguments: ast.arguments) -> set[str]:
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters += [part for part in (arguments.vararg, arguments.kwarg) if part is not None]
-    calls: list[ast.AST] = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and (isinstance(function, ast.Lambda) or function.name in _names(node.func) or function.name in _passed(node))
-    ]
-    for parameter in parameters:
-        meanings[parameter.arg].extend(calls)
+    return {parameter.arg for parameter in parameters}
 
 
 def _passed(call: ast.Call) -> set[str]:
