@@ -113,8 +113,10 @@ def passes(control: Control) -> str:
     return _WORDS[control.mode] if control.python is None else f"passes with {control.python}"
 
 
-def fails_all(kind: str) -> str:
-    """What it means that the original passes none, in words."""
+def fails_all(kind: str, otherwise: str = "") -> str:
+    """What it means that the original passes none, in words. ``otherwise``: the other failure that it then shows."""
+    if kind != MISMATCH and otherwise:
+        return f"nothing but the failure holds the result: with zeros for what transforms give it fails by {otherwise}"
     if kind == MISMATCH:
         return (
             "its check also fails with loops for vmap, plain autograd or finite differences, and no compiler: "

@@ -13,6 +13,7 @@ from shrinkrepro.core.verdict import Outcome, Verdict
 from shrinkrepro.errors import UsageError
 from shrinkrepro.oracles import controls
 from shrinkrepro.oracles.controls import Control
+from shrinkrepro.oracles.signature import Signature, signature_of
 from shrinkrepro.protocol import CONTROL_CPU, LOST, OK, SIGNAL, TIMEOUT, Execution, Job
 from shrinkrepro.workers.pool import Pool
 
@@ -33,6 +34,7 @@ class Controls:
         self.chosen: tuple[Control, ...] | None = None  # None: not known yet what the original passes
         self.seconds = FIRST_SECONDS  # of the slowest one
         self._named = named
+        self._failed: Execution | None = None  # how the original failed the weakest one
         self._pools = dict(pools or {})
 
     @property
@@ -64,8 +66,16 @@ class Controls:
                     self.chosen = (control, *self._beside(control, source, run, limit))
                     return
                 known = known and execution.status not in (TIMEOUT, LOST)
+                self._failed = execution
         if known:
             self.chosen = ()
+
+    def fails_all(self, wanted: Signature) -> str:
+        """What it means that the original, which fails by ``wanted``, passes none, in words."""
+        seen = signature_of(self._failed) if self._failed is not None else None
+        if seen is None or (seen.kind, seen.type, seen.sentence) == (wanted.kind, wanted.type, wanted.sentence):
+            return controls.fails_all(wanted.kind)
+        return controls.fails_all(wanted.kind, seen.describe())
 
     def _beside(self, control: Control, source: str, run: Run, limit: float) -> tuple[Control, ...]:
         """What else ``source`` passes that costs little and tells a wrong reference."""

@@ -206,7 +206,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     progress.step("normal form", program.source, program.tokens)
     judge.settle_controls(program.source)
     if judge.controls.chosen == () and not judge.controls.given:
-        state.findings.append(controls.fails_all(judge.oracle.signature.kind))
+        state.findings.append(judge.controls.fails_all(judge.oracle.signature))
         progress.note(state.findings[-1])
     for control in judge.controls.chosen or ():
         progress.note(f"control: the script {controls.passes(control)}")

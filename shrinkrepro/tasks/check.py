@@ -129,7 +129,7 @@ def _held(pool: Pool, oracle: Oracle | Faces, text: str, progress: Progress, sec
     judge.calibrate(seconds)
     judge.settle_controls(text)
     if judge.controls.chosen == ():
-        return (f"note that {controls.fails_all(oracle.signature.kind)}",)
+        return (f"note that {judge.controls.fails_all(oracle.signature)}",)
     return tuple(f"keep what, like the script, {controls.passes(control)}" for control in judge.controls.chosen or ())
 
 
