@@ -22,7 +22,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -81,6 +81,11 @@ bench-injected: $(READY)
 # The same failures inside generated scripts of 100, 1,000 and 10,000 lines. ARGS="--only item --jobs 1"
 bench-growth: $(READY)
 	$(BIN)/python -m benchmarks.growth $(ARGS)
+
+# Each strategy is left out in turn; hours, but it goes on where it was stopped. ARGS="--only vmap00 --jobs 1"
+ablation: $(READY)
+	mkdir -p build
+	$(BIN)/python -m benchmarks.ablation --rows build/ablation.jsonl $(ARGS)
 
 golden: $(READY)
 	$(BIN)/python -m pytest tests/golden --update-golden $(ARGS)

@@ -17,10 +17,11 @@ GROUP = "shrinkrepro.strategies"
 def load_strategies() -> tuple[Strategy, ...]:
     """Every installed strategy, the built-in ones first, otherwise in reading order.
 
-    ``SHRINKREPRO_NO_PLUGINS=1`` keeps third parties' out.
+    ``SHRINKREPRO_NO_PLUGINS=1`` keeps third parties' out, ``SHRINKREPRO_WITHOUT=NAME,NAME`` single strategies.
 
     Raises:
-        UsageError: a plug-in cannot be loaded, is no tuple of strategies, or uses a name that is taken.
+        UsageError: a plug-in cannot be loaded, is no tuple of strategies, or uses a name that is taken; none has the
+            name of one to leave out.
     """
     points = sorted(entry_points(group=GROUP), key=lambda p: (p.name != "builtin", p.name))
     if os.environ.get("SHRINKREPRO_NO_PLUGINS"):
@@ -46,4 +47,9 @@ def load_strategies() -> tuple[Strategy, ...]:
                     "rename it, or set SHRINKREPRO_NO_PLUGINS=1",
                 )
             found[strategy.name] = strategy
+    for name in filter(None, os.environ.get("SHRINKREPRO_WITHOUT", "").replace(" ", "").split(",")):
+        if found.pop(name, None) is None:
+            raise UsageError(
+                f"SHRINKREPRO_WITHOUT names {name!r}, which is no strategy", "shrinkrepro strategies lists them"
+            )
     return tuple(found.values())

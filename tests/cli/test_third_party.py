@@ -67,3 +67,13 @@ def test_a_package_that_cannot_be_imported_is_named_with_the_way_out(installed: 
     path = f"{broken}:{installed}"
     done = shrinkrepro("reduce", "script.py", cwd=tmp_path, PYTHONPATH=path)
     says_one_error(done, 2, "plainer-linalg", "a_module_that_nobody_has", "SHRINKREPRO_NO_PLUGINS=1")
+
+
+def test_a_strategy_is_left_out_by_name(installed: Path, tmp_path: Path) -> None:
+    path = {"PYTHONPATH": str(installed)}
+    done = shrinkrepro("strategies", cwd=tmp_path, SHRINKREPRO_WITHOUT="plainer-linalg, drop-name", **path)
+    names = [line.split()[1] for line in done.out.splitlines()]
+    assert "shape-guess" in names
+    assert not {"plainer-linalg", "drop-name"} & set(names)
+    done = shrinkrepro("strategies", cwd=tmp_path, SHRINKREPRO_WITHOUT="drop-nothing", **path)
+    says_one_error(done, 2, "drop-nothing", "shrinkrepro strategies")
