@@ -58,8 +58,11 @@ def become_child(folder: str, setting: Setting, parent: int, tasks: int, sources
     return confined(folder, setting, sources)
 
 
-def confined(folder: str, setting: Setting, sources: Sequence[str]) -> Setting:
-    """Confine this process; where the working folder is not under an overlay, show its mirror instead."""
+def confined(folder: str, setting: Setting, sources: Sequence[str], hooked: bool = True) -> Setting:
+    """Confine this process; where the working folder is not under an overlay, show its mirror instead.
+
+    ``hooked``: whether an audit hook does what the kernel cannot; one would end with a program that is started.
+    """
     if not setting.sandbox:
         return setting
     shown = [setting.cwd, setting.script_folder, setting.temporary, os.path.expanduser("~")]
@@ -80,7 +83,7 @@ def confined(folder: str, setting: Setting, sources: Sequence[str]) -> Setting:
         os.mkdir(tempfile.tempdir)
     if not is_below(os.path.expanduser("~"), overlays):
         os.environ.update({name: os.path.join(folder, "cache") for name in _CACHES})
-    if not audit.can_be_spared():
+    if hooked and not audit.can_be_spared():
         audit.install([folder, *writable], network)
     if is_below(setting.cwd, [*overlays, *setting.allow_write]):
         return setting
@@ -225,7 +228,8 @@ def run_plain(order_path: str) -> None:
     shutil.copytree(order["program"], os.path.join(setting.scratch, "program"), symlinks=True)
     with open(os.path.join(setting.scratch, "program", setting.script_name), encoding="utf-8") as file:
         source = file.read()
-    seen = confined(setting.scratch, setting, [source])
+    seen = confined(setting.scratch, setting, [source], hooked=False)
     os.chdir(seen.cwd)
     command = [sys.executable, *order["command"]]
-    os.execv(sys.executable, command if audit.can_be_spared() else audit.command(command, setting))
+    spared = not setting.sandbox or audit.can_be_spared()
+    os.execv(sys.executable, command if spared else audit.command(command, setting))

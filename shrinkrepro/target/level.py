@@ -29,7 +29,7 @@ def probe(setting: Setting) -> str:
     if "mount" not in setting.namespaces and seccomp.known():
         parts += ["a filter on system calls"]
     if not found and not setting.namespaces:
-        parts = ["only what Python itself is asked to do: the kernel confines nothing here"]
+        parts += ["else only what Python itself is asked to do: the kernel has no Landlock"]
     if not setting.network and "network" not in setting.namespaces:
         parts += ["no network" if seccomp.known() else "no TCP" if found >= 4 else "the network is not refused"]
     elif setting.network:
