@@ -6,11 +6,13 @@ seed does it is the failure a flaky one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shrinkrepro.core.seeding import seeded
 from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
+from shrinkrepro.oracles.signature import EXCEPTION, signature_of
 from shrinkrepro.protocol import RUN, Execution, Job
 from shrinkrepro.session.journal import Journal
 from shrinkrepro.session.request import Request
@@ -60,6 +62,18 @@ def failing_always(pool: Pool, oracle: Oracle | None, limit: float) -> Callable[
         return all(oracle.judge(r, text).interesting if oracle else Oracle.of(r) is not None for r in runs)
 
     return fails
+
+
+def anywhere(oracle: Oracle, runs: Sequence[Execution], text: str) -> Oracle | None:
+    """``oracle`` without the place in the library, where ``runs`` in processes alike raise at several; else None.
+
+    Threads that race are interrupted anywhere: where the library notices is chance, and no part of the bug.
+    """
+    if oracle.match != "signature" or oracle.signature.kind != EXCEPTION:
+        return None
+    loose = replace(oracle, anywhere=True)
+    found = [signature_of(run) for run in runs if loose.judge(run, text).interesting]
+    return loose if len({one.where for one in found if one is not None}) > 1 else None
 
 
 def rough_rate(text: str, pool: Pool, oracle: Oracle, limit: float) -> Rate:

@@ -29,7 +29,7 @@ from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH, EXCEPTION, EXIT, MISMATCH, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job, Raised, from_wire, to_wire
-from shrinkrepro.session.chance import failing_always, pinned_or_flaky, pinned_text, rough_rate
+from shrinkrepro.session.chance import anywhere, failing_always, pinned_or_flaky, pinned_text, rough_rate
 from shrinkrepro.session.confined import OUTSIDE, check_refused
 from shrinkrepro.session.differing import compared, settled
 from shrinkrepro.session.journal import Journal, journal_path
@@ -264,6 +264,11 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
             pool.close()
             raise
         original = replace(original, oracle=_telling(original, runs))
+        loose = anywhere(original.oracle, runs, original.script.text)
+        if loose is not None:
+            original = replace(original, oracle=loose)
+            findings.append("it is raised at several places from run to run, so it is known by its message")
+            progress.note(findings[-1])
         if original.flaky is not None or _same(original, original.oracle, runs):
             return Ready(original, pool, original.oracle, findings)
         if any(run.status == OK for run in runs):

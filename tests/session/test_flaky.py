@@ -16,6 +16,7 @@ from shrinkrepro.core.verdict import Outcome
 from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import EXCEPTION, OK, PRIMAL, RUN, TIMEOUT, Execution, Frame, Job, Raised
+from shrinkrepro.session.chance import anywhere
 from shrinkrepro.session.judge import SessionJudge
 from shrinkrepro.session.run import _reduce, _State
 from shrinkrepro.workers.pool import TargetInfo
@@ -137,3 +138,30 @@ def test_a_control_has_to_pass_as_often_as_a_failure_would_need_to_show(passes: 
     pool.run = run  # type: ignore[method-assign]
     [worst] = judge.flake.worst([Job(SCRIPT, PRIMAL)], lambda execution: execution.status == OK)
     assert (worst.status == OK) == passes
+
+
+def raced(message: str, function: str) -> Execution:
+    frame = Frame(f"torch/{function}.py", 1, function, True)
+    return Execution(status=EXCEPTION, chain=(Raised("RuntimeError", message, (frame,)),))
+
+
+def test_what_is_raised_at_several_places_is_known_by_its_message() -> None:
+    fresh = raced("no level", "exp")
+    oracle = Oracle.of(fresh)
+    assert oracle is not None
+    other = raced("no level", "linear")
+    assert not oracle.judge(other).interesting
+    loose = anywhere(oracle, [fresh, other, raced("gone", "exp")], "")
+    assert loose is not None
+    assert loose.judge(other).interesting
+    assert not loose.judge(raced("gone", "exp")).interesting
+
+
+def test_one_other_place_is_a_difference_of_the_workers_and_not_of_chance() -> None:
+    fresh = raced("no level", "exp")
+    oracle = Oracle.of(fresh)
+    assert oracle is not None
+    assert anywhere(oracle, [raced("no level", "linear")] * 6, "") is None
+    named = Oracle.of(fresh, "type")
+    assert named is not None
+    assert anywhere(named, [fresh, raced("no level", "linear")], "") is None
