@@ -22,7 +22,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth bench-isolation ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -120,6 +120,10 @@ kill-test: $(READY)
 # Scripts that fail only sometimes are reduced, and the results run 2,000 times. ARGS="--only drawn_anew --runs 500"
 flaky: $(READY)
 	$(BIN)/python -m benchmarks.flaky $(ARGS)
+
+# Whether an interpreter of its own gives each case the verdict that a fork of a warm server gives. ARGS="--only ad16"
+bench-isolation: $(READY)
+	$(BIN)/python -m benchmarks.isolation $(ARGS)
 
 # The five reports in docs/examples; the last one needs the second torch.
 examples: $(READY) $(READY_OLD)
