@@ -20,8 +20,9 @@ CONTROL_FORWARD = "control-forward"  # forward mode alone, by reverse mode twice
 CONTROL_VMAP = "control-vmap"  # vmap alone, by a loop
 CONTROL_COMPILE = "control-compile"  # compile alone, by the identity
 CONTROL_DIFFERENCES = "control-differences"  # every transform, derivatives by finite differences
+CONTROL_DIFFERENCES_STRICT = "control-differences-strict"  # and refuse wrong rules of custom Functions, as above
 CONTROL_TRUTH = (
-    "control-truth"  # as the next, but torch.autograd.functional stays: what a check compares with must be right
+    "control-truth"  # as differences64, but torch.autograd.functional stays: what a check compares with must be right
 )
 CONTROL_DIFFERENCES64 = "control-differences64"  # that and CONTROL_FLOAT64 together
 CONTROL_FLOAT64 = "control-float64"  # as it is, with float64 in the place of lower precisions

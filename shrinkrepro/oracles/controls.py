@@ -21,6 +21,7 @@ _REFERENCE = (
     protocol.CONTROL_FORWARD,
     protocol.CONTROL_VMAP,
     protocol.CONTROL_COMPILE,
+    protocol.CONTROL_DIFFERENCES_STRICT,
     protocol.CONTROL_DIFFERENCES,  # replaces all as well, but comes late: rounding and kinks can make it fail
     protocol.CONTROL_FLOAT64,  # before the next, which would say of a rounding error that the transforms made it
     protocol.CONTROL_DIFFERENCES64,
@@ -34,6 +35,7 @@ _OBSERVED = {
     protocol.CONTROL_FORWARD: protocol.OBSERVE_FORWARD,
     protocol.CONTROL_VMAP: protocol.OBSERVE_VMAP,
     protocol.CONTROL_COMPILE: protocol.OBSERVE_COMPILE,
+    protocol.CONTROL_DIFFERENCES_STRICT: protocol.OBSERVE_DIFFERENCES,
     protocol.CONTROL_DIFFERENCES: protocol.OBSERVE_DIFFERENCES,
 }
 NONE = "none"
@@ -44,7 +46,11 @@ NAMES = {  # what a user calls them: the modes of which the first that the origi
     "vmap": (protocol.CONTROL_VMAP,),
     "forward": (protocol.CONTROL_FORWARD,),
     "eager": (protocol.CONTROL_COMPILE,),
-    "finite-difference": (protocol.CONTROL_DIFFERENCES, protocol.CONTROL_DIFFERENCES64),
+    "finite-difference": (
+        protocol.CONTROL_DIFFERENCES_STRICT,
+        protocol.CONTROL_DIFFERENCES,
+        protocol.CONTROL_DIFFERENCES64,
+    ),
     "float64": (protocol.CONTROL_FLOAT64,),
     "cpu": (protocol.CONTROL_CPU,),
 }
@@ -56,6 +62,7 @@ _WORDS = {
     protocol.CONTROL_FORWARD: "passes when forward mode alone is replaced by reverse mode",
     protocol.CONTROL_VMAP: "passes when vmap alone is replaced by a loop",
     protocol.CONTROL_COMPILE: "passes when nothing is compiled",
+    protocol.CONTROL_DIFFERENCES_STRICT: "passes when transforms are replaced by loops and finite differences",
     protocol.CONTROL_DIFFERENCES: "passes when transforms are replaced by loops and finite differences",
     protocol.CONTROL_DIFFERENCES64: "passes when transforms are replaced by loops and finite differences, in float64",
     protocol.CONTROL_TRUTH: "passes when only derivatives by finite differences take the transforms' place",

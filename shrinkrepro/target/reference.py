@@ -13,6 +13,7 @@ from typing import Any, Callable, List
 from shrinkrepro.protocol import (
     CONTROL_COMPILE,
     CONTROL_DIFFERENCES,
+    CONTROL_DIFFERENCES_STRICT,
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
     CONTROL_STRICT,
@@ -32,10 +33,10 @@ def install(mode: str, observed: bool = False) -> None:
     operators too."""
     import torch
 
-    by_differences = mode in (CONTROL_DIFFERENCES, CONTROL_TRUTH)
+    by_differences = mode in (CONTROL_DIFFERENCES, CONTROL_DIFFERENCES_STRICT, CONTROL_TRUTH)
     everything = by_differences or mode in (CONTROL_STRICT, CONTROL_REFERENCE)
     entries: List[Entry] = []
-    if mode == CONTROL_DIFFERENCES:  # the first entry of a function counts
+    if mode in (CONTROL_DIFFERENCES, CONTROL_DIFFERENCES_STRICT):  # the first entry of a function counts
         functional = Functional(differences.vjp, differences.pushed)
         entries += [("torch.autograd.functional", *entry) for entry in functional.table().items()]
     if everything or mode == CONTROL_COMPILE:
@@ -46,9 +47,11 @@ def install(mode: str, observed: bool = False) -> None:
         entries += _vmap(torch)
     if by_differences:
         entries += _reverse(differences.vjp) + _forward(torch, differences.pushed)
+    original = torch.autograd.Function.__dict__["apply"]
+    if mode == CONTROL_DIFFERENCES_STRICT:
+        torch.autograd.Function.apply = apply_checked(original, original)
     if mode in (CONTROL_STRICT, CONTROL_REFERENCE):
         entries += _reverse(reverse.vjp) + _forward(torch, twice(reverse.vjp))
-        original = torch.autograd.Function.__dict__["apply"]
         through = apply_forward(original)
         torch.autograd.Function.apply = apply_checked(original, through) if mode == CONTROL_STRICT else through
     if mode == CONTROL_FORWARD:

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from shrinkrepro.protocol import CONTROL_DIFFERENCES, CONTROL_REFERENCE, CONTROL_STRICT, OK, RUN, Execution, Job
+from shrinkrepro.protocol import (
+    CONTROL_DIFFERENCES,
+    CONTROL_DIFFERENCES_STRICT,
+    CONTROL_REFERENCE,
+    CONTROL_STRICT,
+    OK,
+    RUN,
+    Execution,
+    Job,
+)
 from shrinkrepro.workers.pool import Pool
 from shrinkrepro.workers.target import Target
 
@@ -113,6 +122,38 @@ def test_a_wrong_rule_of_the_programs_own_is_refused(pool: Pool, wrong: str) -> 
 def test_a_rule_that_is_right_at_one_point_only_is_wrong(pool: Pool) -> None:
     source = FUNCTION.format(backward=3, jvp=3, vmap=1).replace("3 * ctx.saved_tensors[0] ** 2 * t", "12 * t")
     assert "a rule of F" in run(pool, source, CONTROL_STRICT).chain[-1].message
+
+
+def test_a_wrong_rule_is_refused_by_differences_too(pool: Pool) -> None:
+    right, wrong = FUNCTION.format(backward=3, jvp=3, vmap=1), FUNCTION.format(backward=4, jvp=3, vmap=1)
+    assert run(pool, right, CONTROL_DIFFERENCES_STRICT).status == OK
+    assert run(pool, wrong, CONTROL_DIFFERENCES).status == OK
+    assert "a rule of F" in run(pool, wrong, CONTROL_DIFFERENCES_STRICT).chain[-1].message
+
+
+MARKED = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return {forward}, x * 5
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+    @staticmethod
+    def backward(ctx, g, _):
+        return g * 3
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 3, None
+F.apply(torch.ones(2))
+"""
+
+
+def test_an_output_without_a_derivative_is_not_asked_for_one_and_a_constant_has_none(pool: Pool) -> None:
+    assert run(pool, MARKED.format(forward="x * 3"), CONTROL_STRICT).chain == ()
+    for forward in ("x * 2", "torch.ones(2)"):
+        assert "a rule of F" in run(pool, MARKED.format(forward=forward), CONTROL_STRICT).chain[-1].message
 
 
 def test_a_rule_that_cannot_be_checked_counts_as_right(pool: Pool) -> None:
