@@ -78,7 +78,7 @@ class Words:
 
     def expected(self, others: Sequence[str]) -> str:
         """What should happen; ``others`` do so, in words: other torches, neighbours of which the same is expected."""
-        known = f" as it does with {others[0]}" if others else ""
+        known = f" as it does {'' if others[0].startswith('not ') else 'with '}{others[0]}" if others else ""
         if self.signature.kind == MISMATCH:
             return f"the two values agree{',' + known.replace('it does', 'they do') if known else ''}."
         if self.signature.kind == WARNING:

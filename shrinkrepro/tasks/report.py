@@ -29,7 +29,7 @@ from shrinkrepro.report.mask import Mask
 from shrinkrepro.session import Progress
 from shrinkrepro.tasks.add import default_title
 from shrinkrepro.tasks.bug_words import Words, telling
-from shrinkrepro.tasks.explain import ExplainResult, explained
+from shrinkrepro.tasks.explain import PASSES, ExplainResult, Row, explained
 from shrinkrepro.tasks.inputs import found_python
 from shrinkrepro.tasks.subject import Subject, subject
 from shrinkrepro.workers.fresh import run_fresh
@@ -42,7 +42,7 @@ from torch.utils.collect_env import get_pretty_env_info
 
 print(get_pretty_env_info())
 """
-_SAME_MEANING = ("transforms", "reference", "dtype", "device", "compile")  # directions in which the same is expected
+_SAME_MEANING = ("compile", "reference", "dtype", "device", "transforms")  # directions in which the same is expected
 _VERSIONS = "import platform, torch\nprint(torch.__version__, platform.python_version())\n"
 _SHORT_LINES = re.compile(
     r"^(?:PyTorch version|Is debug build|CUDA used|ROCM used|OS|Python version|Is CUDA available|CUDA runtime|"
@@ -166,7 +166,7 @@ def _bug(
         summary=words.summary(nearest.title if nearest is not None else ""),
         kind=signature.kind,
         program=of.text if of.text.endswith("\n") else of.text + "\n",
-        expected=words.expected([*older, *([nearest.title] if nearest and nearest.group in _SAME_MEANING else [])]),
+        expected=words.expected([*older, *_expected_as(rows, nearest)]),
         actual=_plain_paths(telling(of.fresh), of),
         output=_plain_paths(of.fresh.stdout + of.fresh.stderr, of),
         failure=signature.describe(),
@@ -190,6 +190,13 @@ def _bug(
         umbrellas=words.umbrellas(),
         version=version("shrinkrepro"),
     )
+
+
+def _expected_as(rows: Sequence[Row], nearest: Row | None) -> list[str]:
+    """Titles of the neighbours that pass and of which the same is expected, the nearest one of all first."""
+    passing = [row for row in rows if row.outcome == PASSES and row.group in _SAME_MEANING]
+    passing.sort(key=lambda row: (row != nearest, _SAME_MEANING.index(row.group)))
+    return [row.title for row in passing]
 
 
 def _difference(of: Subject) -> Difference | None:

@@ -76,6 +76,7 @@ def test_levels_are_told_where_the_transforms_do_not_say_them(
 def test_compile_is_called_by_its_full_name_in_a_sentence() -> None:
     words = Words("import torch\ntorch.compile(torch.vmap(torch.sin))(x)\n", Signature("hang"))
     assert words.title() == "compile of vmap of sin: hang"
+    assert words.expected(["not compiled"]) == "the program ends normally, as it does not compiled."
     assert words.summary() == "`torch.compile` of `vmap` of `torch.sin` does not end."
 
 
