@@ -19,7 +19,9 @@ _UNNAMED = re.compile(
     r"Read-only file system|open file failed with strerror: (Permission denied|Operation not permitted)"
 )
 _PATH = re.compile(r"['\"](/[^'\"]+)['\"]|file path: (/\S+)")
-_UNREACHABLE = re.compile(r"Network is unreachable|[Nn]ame or service not known|[Nn]ame resolution|getaddrinfo failed")
+_UNREACHABLE = re.compile(
+    r"Network is unreachable|Connection refused|[Nn]ame or service not known|[Nn]ame resolution|getaddrinfo failed"
+)
 _MEMORY = re.compile(r"can't allocate memory|Cannot allocate memory|bad_alloc|not enough memory|of memory$")
 PRINTED = 3  # lines, of each stream, among which an exit's reason is looked for
 _COUNT = re.compile(r"started more than \d+ processes")

@@ -37,6 +37,7 @@ def test_what_is_refused_names_the_option(error: Raised, option: str) -> None:
     ("printed", "option"),
     [
         ("no server: [Errno 101] Network is unreachable\ngiving up\n", "--allow-network"),
+        ("no data: [Errno 111] Connection refused", "--allow-network"),
         ("[Errno 30] Read-only file system: '/data/run/log.txt'", "--allow-write /data/run"),
         ("all done\n", ""),
         ("Network is unreachable\n" + "retrying\n" * 3, ""),
