@@ -30,7 +30,7 @@ from shrinkrepro.oracles.signature import CRASH
 from shrinkrepro.protocol import OK, RUN, Execution, Job, from_wire, to_wire
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.best import Best
-from shrinkrepro.session.chance import HARNESS_SEEDS, pinned_text
+from shrinkrepro.session.chance import HARNESS_SEEDS, anywhere, pinned_text
 from shrinkrepro.session.controls import Controls
 from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.journal import Journal
@@ -130,6 +130,8 @@ def _run(request: Request, progress: Progress, first: Original, state: _State) -
         judge.base_modules |= unimported(original.script.text, judge.warm_modules, judge.base_modules)
         program = _start(original, judge, state, progress)
         alone = oracle.in_fresh if isinstance(oracle, Faces) else oracle
+        if isinstance(alone, Oracle) and isinstance(judge.oracle, Oracle):
+            alone = replace(alone, anywhere=judge.oracle.anywhere)
         if _is_crash(oracle) and judge.flake is None:
             judge.fresh = _fresh_check(state.alone or original.target, alone, request, original, pool)
         progress.phase("reducing")
@@ -184,7 +186,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     if text != original.script.text:
         state.alone = replace(original.target, sys_path0=judge.pool.scratch, package="")
     program = Program.parse(text)
-    if not holds(program.source) and not _fails_at_times(judge, program.source):
+    if not holds(program.source) and not _fails_at_times(judge, program.source, limit):
         raise TargetError(
             "the failure is another when the script is printed anew, without its comments and layout",
             "does it read its own source? Say so in an issue; --match type may help",
@@ -195,7 +197,7 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
         program = pinned
         judge.seeds = (None, *OTHER_SEEDS[:2])
         progress.note("it fails with some random numbers only, so seeds were added at its start")
-    elif not steady and not _fails_at_times(judge, program.source):
+    elif not steady and not _fails_at_times(judge, program.source, limit):
         raise flaky(original.script, 0, len(OTHER_SEEDS))
     if judge.flake is not None:
         progress.phase("measuring how often it fails")
@@ -218,9 +220,12 @@ def _start(original: Original, judge: SessionJudge, state: _State, progress: Pro
     return program
 
 
-def _fails_at_times(judge: SessionJudge, source: str) -> bool:
+def _fails_at_times(judge: SessionJudge, source: str, limit: float) -> bool:
     """Whether ``source``, which did not fail a moment ago, does fail; it is judged as flaky if it does so at times."""
-    failed = judge.fails_with(source, range(101, 121))
+    runs = judge.pool.run([Job(source, RUN, limit, alone=True, seed=seed) for seed in range(101, 121)])
+    if isinstance(judge.oracle, Oracle):
+        judge.oracle = anywhere(judge.oracle, runs, source) or judge.oracle
+    failed = [judge.oracle.judge(run, source).interesting for run in runs]
     if not any(failed):
         return False
     if not all(failed):

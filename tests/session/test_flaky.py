@@ -18,7 +18,7 @@ from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import EXCEPTION, OK, PRIMAL, RUN, TIMEOUT, Execution, Frame, Job, Raised
 from shrinkrepro.session.chance import anywhere
 from shrinkrepro.session.judge import SessionJudge
-from shrinkrepro.session.run import _reduce, _State
+from shrinkrepro.session.run import _fails_at_times, _reduce, _State
 from shrinkrepro.workers.pool import TargetInfo
 
 PARTS = 12
@@ -165,3 +165,17 @@ def test_one_other_place_is_a_difference_of_the_workers_and_not_of_chance() -> N
     named = Oracle.of(fresh, "type")
     assert named is not None
     assert anywhere(named, [fresh, raced("no level", "linear")], "") is None
+
+
+def test_a_race_that_failed_twice_at_one_place_is_known_anywhere_once_it_fails_at_others() -> None:
+    pool = SimulatedPool(1.0, random.Random(1), [1] * PARTS)
+    judge = judge_of(pool)
+    judge.flake = None
+    oracle = Oracle.of(raced("no level", "exp"))
+    assert oracle is not None
+    judge.oracle = oracle
+    places = iter(["exp", "linear", "sum", "mul"] * 5)
+    pool.run = lambda jobs: [raced("no level", next(places)) for _ in jobs]  # type: ignore[method-assign]
+    assert _fails_at_times(judge, SCRIPT, 1.0)
+    assert judge.oracle.anywhere
+    assert judge.flake is None
