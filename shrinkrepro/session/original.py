@@ -155,12 +155,18 @@ def _run_original(
     made = compared(own, request.differs) if request.differs is not None else None
     script = replace(script, text=made.text) if made is not None else script
     progress.phase("running the original in a fresh interpreter")
-    fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
+    limit = request.timeout or min(FRESH_SECONDS, max(60.0, request.budget or FRESH_SECONDS))
+    fresh = run_fresh(target, script.text, limit)
+    if fresh.status == TIMEOUT and request.timeout is None:
+        raise UsageError(
+            f"{script.path.name} does not end within {limit:.0f} s",
+            "if it hangs, say when that is clear: --timeout 20; if it is slow, give it a larger --budget",
+        )
     check_refused(fresh, target, progress, request.anyway)
     if fresh.status == LOST:
         raise TargetError(f"the script could not be run: {fresh.detail}", "try --python PATH")
     if request.differs is not None and made is not None:
-        text, fresh = settled(own, request.differs, made, fresh, target, request.timeout or FRESH_SECONDS)
+        text, fresh = settled(own, request.differs, made, fresh, target, limit)
         script = replace(script, text=text)
     oracle = Oracle.of(fresh, request.match, request.exclude)
     pinned, rate = False, None
@@ -168,7 +174,7 @@ def _run_original(
         pinned_to, rate, failing = pinned_or_flaky(request, script.text, target, fresh, journal)
         if pinned_to is not None:
             script, pinned = replace(script, text=pinned_to), True
-            fresh = run_fresh(target, script.text, request.timeout or FRESH_SECONDS)
+            fresh = run_fresh(target, script.text, limit)
         elif failing is not None:
             fresh = failing
         oracle = Oracle.of(fresh, request.match, request.exclude)
