@@ -272,7 +272,8 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
         original = replace(original, oracle=_telling(original, runs))
         loose = anywhere(original.oracle, runs, original.script.text)
         if loose is not None:
-            original = replace(original, oracle=loose)
+            rate = rough_rate(original.script.text, pool, loose, limit)  # what races may pass too, if seldom
+            original = replace(original, oracle=loose, flaky=rate if rate.failed else original.flaky)
             findings.append("it is raised at several places from run to run, so it is known by its message")
             progress.note(findings[-1])
         if original.flaky is not None or _same(original, original.oracle, runs):

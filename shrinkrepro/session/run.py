@@ -228,7 +228,7 @@ def _fails_at_times(judge: SessionJudge, source: str, limit: float) -> bool:
     failed = [judge.oracle.judge(run, source).interesting for run in runs]
     if not any(failed):
         return False
-    if not all(failed):
+    if not all(failed) or getattr(judge.oracle, "anywhere", False):
         judge.flake = judge.flaky(Rate(sum(failed), len(failed)))
     return True
 

@@ -178,4 +178,4 @@ def test_a_race_that_failed_twice_at_one_place_is_known_anywhere_once_it_fails_a
     pool.run = lambda jobs: [raced("no level", next(places)) for _ in jobs]  # type: ignore[method-assign]
     assert _fails_at_times(judge, SCRIPT, 1.0)
     assert judge.oracle.anywhere
-    assert judge.flake is None
+    assert judge.flake is not None  # it may pass too, if seldom
