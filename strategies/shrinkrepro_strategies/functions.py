@@ -7,9 +7,10 @@ proposed, because a call that no longer fits its function only costs a query.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 
-from shrinkrepro.core.edits import Edit, Path
+from shrinkrepro.core.edits import Edit, Path, replace
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program, parse_expression
 from shrinkrepro.core.scopes import Binding
@@ -45,6 +46,13 @@ def drop_parameter(program: Program, facts: Facts) -> Iterator[Edit]:
             rewrite = Rewrite(program)
             if _without(program, rewrite, sites, at, position, arg):
                 yield rewrite.edit()
+    for path, node in program.walk(ast.Lambda):
+        given = len(node.args.args) - len(node.args.defaults)
+        for k in range(given, len(node.args.args)):  # whoever calls a lambda, it need not be given these
+            if not program.scopes.uses.get(Binding(path, node.args.args[k].arg)):
+                arguments = copy.deepcopy(node.args)
+                del arguments.args[k], arguments.defaults[k - given]
+                yield replace(path, ast.Lambda(arguments, node.body))
 
 
 @strategy("drop-unused-arguments", tier=Tier.COARSE)

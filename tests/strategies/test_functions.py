@@ -101,3 +101,8 @@ def test_a_returned_part_that_is_not_read() -> None:
 
 def test_a_returned_part_that_is_read_stays() -> None:
     assert candidates(drop_returned_part, "def f(x):\n    return x, 1\na, b = f(2)\nprint(a, b)") == []
+
+
+def test_a_default_that_a_lambda_does_not_read_goes() -> None:
+    found = candidates(drop_parameter, "grad(lambda x, y=0, z=1: x * z)(a)")
+    assert found == [normal("grad(lambda x, z=1: x * z)(a)")]
