@@ -181,7 +181,9 @@ def _resized(shape: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...])
 
 def _changed(program: Program, path: Path, changes: list[Change]) -> str:
     """The text of the expression at ``path`` after what of ``changes`` lies in it."""
-    root = ast.Expression(copy.deepcopy(program.node(path)))
+    before = copy.deepcopy(program.node(path))
+    assert isinstance(before, ast.expr)
+    root = ast.Expression(before)
     for change in changes:
         if change.text is None or not covered(change.path, {path}):
             continue
