@@ -7,13 +7,15 @@ else is tried.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 
-from shrinkrepro.core.edits import Change, Edit, Path
+from shrinkrepro.core.edits import Change, Edit, Path, source_of
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.callees import classes, definition_of
 from shrinkrepro_strategies.slices import Slicer
 
 
@@ -22,12 +24,19 @@ def eta_reduce(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the function for a lambda or a one-line def that only calls it.
 
     ``vmap(lambda x: torch.sin(x))`` -> ``vmap(torch.sin)``; also where the call has further arguments, or is one
-    among several.
+    among several, or has none: a function of the program then takes what the lambda is given.
     """
     slicer = Slicer(program)
     for path, node in program.walk(ast.Lambda):
         if isinstance(node.body, ast.Call) and _passes_on(node.body, node.args):
             yield Edit((Change(path, program.text(node.body.func)),))
+        elif isinstance(node.body, ast.Call) and not node.body.args and not node.body.keywords:
+            target = _taking_nothing(program, (*path, "body", "func"))
+            if target is not None and node.args.args:
+                taking = copy.deepcopy(program.node(target))
+                assert isinstance(taking, ast.FunctionDef)
+                taking.args.args.extend(ast.arg(parameter.arg) for parameter in node.args.args)
+                yield Edit((Change(path, program.text(node.body.func)), Change(target, source_of(taking))))
     for path, definition in program.walk(ast.FunctionDef):
         last = definition.body[-1]
         if (
@@ -48,6 +57,21 @@ def eta_reduce(program: Program, facts: Facts) -> Iterator[Edit]:
     for path, call in program.walk(ast.Call):
         if calls.callee(program, path) == "functools.partial" and call.args:
             yield Edit(slicer.with_dead(Change(path, program.text(call.args[0]))))
+
+
+def _taking_nothing(program: Program, path: Path) -> Path | None:
+    """The program's own function without inputs that is called by the expression at ``path``, and nowhere else."""
+    node = program.node(path)
+    through = isinstance(node, ast.Attribute) and node.attr == "apply"
+    definition = definition_of(program, (*path, "value") if through else path)
+    if definition is None or len(program.scopes.uses_of(definition)) != 1:
+        return None
+    own = isinstance(program.node(definition), ast.ClassDef)
+    target = classes(program).method(definition, "forward") if through and own else definition
+    function = program.node(target) if target is not None else None
+    if not isinstance(function, ast.FunctionDef) or function.args.vararg is not None:
+        return None
+    return target if [a.arg for a in function.args.args] in ([], ["ctx"]) else None
 
 
 def _same_meaning(program: Program, here: Path, there: Path, expression: ast.expr) -> bool:

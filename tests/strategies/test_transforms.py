@@ -77,6 +77,16 @@ def test_a_lambda_that_passes_on_is_the_function() -> None:
     assert found == [normal("import torch\ntorch.vmap(torch.sin)(y)")]
 
 
+def test_a_function_that_takes_nothing_takes_what_the_lambda_is_given() -> None:
+    own = "class F(Function):\n    @staticmethod\n    def forward({}):\n        return 0\nvmap({})(y)"
+    found = candidates(transformed.eta_reduce, own.format("", "lambda x: F.apply()"))
+    assert found == [normal(own.format("x", "F.apply"))]
+    found = candidates(transformed.eta_reduce, own.format("ctx", "lambda x: F.apply()"))
+    assert found == [normal(own.format("ctx, x", "F.apply"))]
+    assert candidates(transformed.eta_reduce, own.format("", "lambda x: F.apply()") + "\nF.apply()") == []
+    assert candidates(transformed.eta_reduce, "vmap(lambda x: f())(y)") == []
+
+
 def test_a_def_that_passes_on_is_the_function() -> None:
     found = candidates(transformed.eta_reduce, "import torch\ndef f(x):\n    return torch.sin(x)\ntorch.vmap(f)(y)")
     assert found == [normal("import torch\ntorch.vmap(torch.sin)(y)")]
