@@ -19,6 +19,8 @@ from shrinkrepro_strategies.slices import Slicer
 
 # Layers whose first two arguments are the sizes they take and give.
 _SIZED = re.compile(r"torch\.nn\.(Linear|Conv\dd|ConvTranspose\dd|GRU|LSTM|RNN|GRUCell|LSTMCell|RNNCell|Embedding)$")
+_SPATIAL = re.compile(r"torch((?:\.\w+)+)\.\w+?([23])d")
+_TENSORS = ("torch.zeros", "torch.ones", "torch.rand", "torch.empty")
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(loss|entropy|div|similarity|likelihood)\w*$")
 
 
@@ -106,6 +108,34 @@ def plain_layer(program: Program, facts: Facts) -> Iterator[Edit]:
             yield Edit(tuple(Change((*path, "keywords", i)) for i in range(len(node.keywords))))
 
 
+@strategy("fewer-spatial-dimensions", tier=Tier.FINE)
+def fewer_spatial_dimensions(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Take a layer of one dimension less everywhere, with inputs that have one or two less: ``BatchNorm2d`` -> ``1d``.
+
+    Example: ``BatchNorm2d(2)(zeros(1, 2, 1, 2))`` -> ``BatchNorm1d(2)(zeros(1, 2))``.
+    """
+    torch, imports = calls.torch_spelling(program)
+    layers: list[Change] = []
+    most = 0
+    for path, name in program.walk(ast.Attribute, ast.Name):
+        full = calls.library_name(program, path) or ""
+        found = _SPATIAL.fullmatch(full)
+        if found is not None and isinstance(name.ctx, ast.Load):
+            most = max(most, int(found[2]))
+            where = program.text(name.value) if isinstance(name, ast.Attribute) else torch + found[1]
+            layers.append(Change(path, f"{where}.{full.rpartition('.')[2][:-2]}{int(found[2]) - 1}d"))
+    if not layers:
+        return
+    sized = [path for path, node, _ in calls.calls_of(program, *_TENSORS) if most < len(node.args) <= most + 2]
+    for gone_of in (lambda n: range(n)[2:], lambda n: [0, *range(n)[2:-1]], lambda n: [n - 1]):
+        gone: list[Change] = []
+        for path in sized:
+            call = program.node(path)
+            assert isinstance(call, ast.Call)
+            gone += [Change((*path, "args", i)) for i in gone_of(len(call.args))]
+        yield Edit((*layers, *gone), imports)
+
+
 @strategy("drop-training", tier=Tier.COARSE)
 def drop_training(program: Program, facts: Facts) -> Iterator[Edit]:
     """Drop the optimisers, schedulers and scalers with every statement that uses them, with and without backward()."""
@@ -166,4 +196,12 @@ def sum_for_loss(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield Edit(slicer.with_dead(Change(path, f"{text}.sum()" if plain else f"({text}).sum()")))
 
 
-STRATEGIES = (drop_training, layer_for_sequence, drop_layer, call_module, sum_for_loss, plain_layer)
+STRATEGIES = (
+    drop_training,
+    layer_for_sequence,
+    drop_layer,
+    call_module,
+    sum_for_loss,
+    plain_layer,
+    fewer_spatial_dimensions,
+)

@@ -44,3 +44,22 @@ def test_a_sum_stands_for_a_loss() -> None:
     source = "import torch.nn.functional as F\ny = make()\nF.cross_entropy(h + 1, y)"
     found = candidates(modules.sum_for_loss, source)
     assert normal("import torch.nn.functional as F\n(h + 1).sum()") in found
+
+
+def test_a_layer_of_one_dimension_less_with_its_inputs() -> None:
+    source = "import torch\nx = torch.zeros(1, 2, 1, 2)\ntorch.func.jvp(torch.nn.BatchNorm2d(2), (x,), (x,))"
+    first, last, one = candidates(modules.fewer_spatial_dimensions, source)
+    assert first == normal(source.replace("2d", "1d").replace("1, 2, 1, 2", "1, 2"))
+    assert last == normal(source.replace("2d", "1d").replace("1, 2, 1, 2", "2, 2"))
+    assert one == normal(source.replace("2d", "1d").replace("1, 2, 1, 2", "1, 2, 1"))
+    source = (
+        "import torch\nfrom torch.nn.functional import conv1d, conv3d\nconv3d(torch.ones(2, 2, 2, 2, 2), torch.ones(3))"
+    )
+    assert (
+        "torch.nn.functional.conv2d(torch.ones(2, 2), torch.ones(3))"
+        in candidates(modules.fewer_spatial_dimensions, source)[0]
+    )
+    assert (
+        candidates(modules.fewer_spatial_dimensions, "import torch\ntorch.nn.Conv1d(1, 1, 1)(torch.ones(1, 1, 1))")
+        == []
+    )
