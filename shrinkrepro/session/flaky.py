@@ -128,6 +128,17 @@ class Flake:
         """Whether ``source``, the end of a run, fails as often as the original did."""
         return self.holds(source, end_test(self.original.value))[0].interesting
 
+    def rarer_now(self, source: str) -> bool:
+        """Whether ``source``, the original, itself fails more rarely by now, as races do on a busier machine.
+
+        What is measured now is then what ends are held to.
+        """
+        again = self.measured(source)
+        rarer = again.interval()[1] < self.original.value
+        if rarer:
+            self.original, self.anchor = again, max(again.value, 0.02)
+        return rarer
+
     def adopt(self, rate: Rate) -> None:
         """A program that fails as ``rate`` was adopted."""
         self.anchor = raised(self.anchor, rate)

@@ -304,6 +304,10 @@ def _before_drift(judge: SessionJudge, state: _State, progress: Progress) -> Pro
     flake = judge.flake
     if flake is None or len(state.steps) < 2 or flake.ends_well(state.steps[-1][1]):
         return None
+    if flake.rarer_now(state.steps[0][1]):
+        progress.note(f"the original itself fails more rarely by now: {flake.original.describe()}")
+        if flake.ends_well(state.steps[-1][1]):
+            return None
     low, high = 0, len(state.steps) - 1  # the first is the original, the second fails too rarely
     while high - low > 1:
         middle = (low + high) // 2

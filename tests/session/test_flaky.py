@@ -125,6 +125,19 @@ def test_a_time_out_is_no_run() -> None:
     assert judge.flake.holds(SCRIPT + "slow()\n")[0].outcome is Outcome.UNRESOLVED
 
 
+def test_on_a_busier_machine_ends_are_held_to_what_the_original_does_by_now() -> None:
+    pool = SimulatedPool(0.8, random.Random(2), [1] * PARTS)
+    judge = judge_of(pool)
+    assert judge.flake is not None
+    judge.flake.settle(SCRIPT)
+    assert judge.flake.ends_well(SCRIPT)
+    assert not judge.flake.rarer_now(SCRIPT)
+    pool.rate = 0.3
+    assert not judge.flake.ends_well(SCRIPT)
+    assert judge.flake.rarer_now(SCRIPT)
+    assert judge.flake.ends_well(SCRIPT)
+
+
 @pytest.mark.parametrize("passes", [True, False])
 def test_a_control_has_to_pass_as_often_as_a_failure_would_need_to_show(passes: bool) -> None:
     pool = SimulatedPool(0.3, random.Random(1), [1] * PARTS)
