@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 
-from shrinkrepro.core.program import Program
+from shrinkrepro.core.program import Program, last_name
 
 Key = tuple[int, int, int, str]
 
@@ -62,7 +62,7 @@ def _penalty(node: ast.AST) -> int:
         return _literal(node.value)
     if isinstance(node, ast.Call):
         empty = any(isinstance(a, ast.Constant) and a.value == 0 and a.value is not False for a in node.args)
-        return 4 if empty and _last_name(node.func) in _SIZED else 0  # an empty tensor is a special one
+        return 4 if empty and last_name(node.func) in _SIZED else 0  # an empty tensor is a special one
     if isinstance(node, ast.Attribute):
         return NAMES.get(node.attr, 1)
     if isinstance(node, ast.Name):
@@ -78,10 +78,6 @@ def _penalty(node: ast.AST) -> int:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.If | ast.With):
         return 2
     return 0
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _literal(value: object) -> int:

@@ -241,6 +241,11 @@ def parse_expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
+def last_name(node: ast.expr) -> str:
+    """The last word of a name or an attribute, empty for anything else: ``allclose`` of ``torch.allclose``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def bound_by_import(alias: ast.alias) -> str:
     """The name that an import's alias binds."""
     return alias.asname or alias.name.split(".")[0]

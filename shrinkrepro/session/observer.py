@@ -7,6 +7,7 @@ small part; the failing run is observed too only for who compares the two.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from shrinkrepro.core.facts import Facts, completed, unseen_bodies
@@ -30,23 +31,28 @@ class Observer:
 
         ``cheaply``: of its control's alone, where that shows them.
         """
-        other = observing(self._controls.chosen or ())
-        wire = self._observed(program, other) if cheaply and other else None
+        control = self._control(program)
+        wire = control() if cheaply else None
         if wire is None:
-            wire = self._failing(program, other)
+            wire = self._failing(program, control)
         return Facts(program.tree, wire) if wire is not None else Facts.none()
 
     def compared(self, program: Program, *, values: bool) -> Facts:
         """Facts of the failing run of ``program`` beside those of the run without the bug, where ``values`` matter."""
-        other = observing(self._controls.chosen or ())
-        wire = self._failing(program, other)
+        control = self._control(program)
+        wire = self._failing(program, control)
         facts = Facts(program.tree, wire) if wire is not None else Facts.none()
-        reference = self._observed(program, other) if values and other and facts.known else None
+        reference = control() if values and facts.known else None
         return facts.against(Facts(program.tree, reference) if reference is not None else Facts.none())
 
-    def _failing(self, program: Program, other: str | None) -> Wire | None:
+    def _failing(self, program: Program, control: Callable[[], Wire | None]) -> Wire | None:
         wire = self._observed(program, OBSERVE)
-        if wire is None or other is None:
-            return wire if wire is not None else self._observed(program, other) if other else None
+        if wire is None:
+            return control()
         bodies = unseen_bodies(program.tree, wire)
-        return completed(wire, self._observed(program, other) or {}, bodies) if bodies else wire
+        return completed(wire, control() or {}, bodies) if bodies else wire
+
+    def _control(self, program: Program) -> Callable[[], Wire | None]:
+        """What gives the facts of the control's run: None where it shows none, and run once however often asked."""
+        mode = observing(self._controls.chosen or ())
+        return cache(lambda: self._observed(program, mode) if mode is not None else None)

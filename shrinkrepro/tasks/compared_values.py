@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from shrinkrepro.core.program import last_name
 from shrinkrepro.tasks.neighbour_text import Text
 
 SEPARATOR = "--- expected ---"
@@ -28,8 +29,8 @@ def printing(source: str) -> str | None:
 def _check(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """The two expressions that the statement ``node`` compares."""
     tested = node.test if isinstance(node, ast.Assert) else node.value if isinstance(node, ast.Expr) else None
-    if isinstance(tested, ast.Call) and len(tested.args) >= 2:
-        name = tested.func.attr if isinstance(tested.func, ast.Attribute) else getattr(tested.func, "id", "")
-        if name in _CHECKS and not any(isinstance(argument, ast.Starred) for argument in tested.args[:2]):
-            return tested.args[0], tested.args[1]
+    if isinstance(tested, ast.Call) and last_name(tested.func) in _CHECKS:
+        sides = tested.args[:2]
+        if len(sides) == 2 and not any(isinstance(side, ast.Starred) for side in sides):
+            return sides[0], sides[1]
     return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from shrinkrepro.core.edits import Edit, Path
 from shrinkrepro.core.facts import Facts
-from shrinkrepro.core.program import Program
+from shrinkrepro.core.program import Program, last_name
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.arguments import Bound, bare, bind
 from shrinkrepro_strategies.callees import classes, decorators, is_super
@@ -334,7 +334,7 @@ def _last(node: ast.expr) -> str:
         return _last(node.value)
     if isinstance(node, ast.Call):
         return _last(node.func)
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return last_name(node)
 
 
 @strategy("merge-base-class", tier=Tier.MEDIUM)

@@ -18,6 +18,8 @@ from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import filled
 from shrinkrepro_strategies.descriptions import first_tensor, sources
 from shrinkrepro_strategies.folding import element_of
+from shrinkrepro_strategies.liveness import nested
+from shrinkrepro_strategies.paired import handed_on
 from shrinkrepro_strategies.rewriting import Rewrite
 
 Key = str | int
@@ -187,15 +189,13 @@ def dict_for_comprehension(program: Program, facts: Facts) -> Iterator[Edit]:
     Example: ``{k: v for k, v in model.named_parameters()}`` -> ``dict(model.named_parameters())``.
     """
     for path, node in program.walk(ast.DictComp):
-        generator = node.generators[0]
-        each = ast.unparse(ast.Tuple([node.key, node.value]))
-        if len(node.generators) > 1 or generator.ifs or ast.unparse(generator.target) != each:
+        source = handed_on(node, ast.Tuple([node.key, node.value]))
+        if source is None:
             continue
-        source = generator.iter
         yield replace(path, f"dict({program.text(source)})")
-        items = isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "items"
-        if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and items:
-            yield replace(path, program.text(source.func.value))
+        method = source.func if isinstance(source, ast.Call) else None
+        if isinstance(method, ast.Attribute) and method.attr == "items":
+            yield replace(path, program.text(method.value))
 
 
 @strategy("unwrap-single-entry", tier=Tier.MEDIUM)
@@ -217,11 +217,11 @@ def unwrap_single_entry(program: Program, facts: Facts) -> Iterator[Edit]:
             if isinstance(node.slice, ast.Constant) and node.slice.value == key and isinstance(node.ctx, ast.Load)
         ]
         changes = [Change(path, source_of(part)) for path, part in (*found, *lookups)]
-        if lookups and not _nested(changes):
+        if lookups and not nested(change.path for change in changes):
             yield Edit(tuple(changes))
         for path, part in found:
             inside = [Change(at, source_of(node)) for at, node in lookups]
-            if len(found) > 1 and inside and not _nested([Change(path), *inside]):
+            if len(found) > 1 and inside and not nested([path, *(change.path for change in inside)]):
                 yield Edit((Change(path, source_of(part)), *inside))
 
 
@@ -232,11 +232,6 @@ def _only_key(node: ast.expr) -> Key | None:
     if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred):
         return 0
     return None
-
-
-def _nested(changes: list[Change]) -> bool:
-    paths = {change.path for change in changes}
-    return any(path[:i] in paths for path in paths for i in range(len(path)))
 
 
 STRATEGIES = (

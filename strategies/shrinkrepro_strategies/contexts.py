@@ -18,6 +18,7 @@ from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.blocks import reads, statement_lists, substitute
+from shrinkrepro_strategies.liveness import nested
 
 _MANAGERS = ("contextlib.contextmanager", "contextlib.asynccontextmanager")
 
@@ -84,7 +85,7 @@ def function_for_context(program: Program, facts: Facts) -> Iterator[Edit]:
         body = _until_yield(node.body)
         uses = [_entered_at(program, use) for use in program.scopes.uses_of(path)]
         blocks = [at for at in uses if at is not None]
-        if len(marks) != 1 or body is None or len(blocks) != len(uses) or _nest([path, *blocks]):
+        if len(marks) != 1 or body is None or len(blocks) != len(uses) or nested([path, *blocks]):
             continue
         new = copy.copy(node)
         new.body, new.decorator_list = body, [d for k, d in enumerate(node.decorator_list) if k not in marks]
@@ -121,10 +122,6 @@ def _opened(program: Program, path: Path) -> str:
     call = program.text(item.context_expr)
     first = call if item.optional_vars is None else f"{program.text(item.optional_vars)} = {call}"
     return "\n".join([first, *map(program.text, block.body)])
-
-
-def _nest(paths: list[Path]) -> bool:
-    return any(one != two and one == two[: len(one)] for one in paths for two in paths)
 
 
 STRATEGIES = (merge_with, extend_with, function_for_context)

@@ -105,6 +105,12 @@ def inside(path: Path, root: Path) -> bool:
     return path[: len(root)] == root
 
 
+def nested(paths: Iterable[Path]) -> bool:
+    """Whether any of ``paths`` lies below another one."""
+    every = set(paths)
+    return any(path[:i] in every for path in every for i in range(len(path)))
+
+
 def outermost(paths: Iterable[Path]) -> list[Path]:
     """``paths`` without those that lie below another one, sorted."""
     every = set(paths)

@@ -16,11 +16,11 @@ from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.slices import Slicer
+from shrinkrepro_strategies.tensors import SIZED
 
 # Layers whose first two arguments are the sizes they take and give.
 _SIZED = re.compile(r"torch\.nn\.(Linear|Conv\dd|ConvTranspose\dd|GRU|LSTM|RNN|GRUCell|LSTMCell|RNNCell|Embedding)$")
 _SPATIAL = re.compile(r"torch((?:\.\w+)+)\.\w+?([23])d")
-_TENSORS = ("torch.zeros", "torch.ones", "torch.rand", "torch.empty")
 _LOSSES = re.compile(r"torch\.nn\.functional\.\w*(loss|entropy|div|similarity|likelihood)\w*$")
 
 
@@ -126,7 +126,11 @@ def fewer_spatial_dimensions(program: Program, facts: Facts) -> Iterator[Edit]:
             layers.append(Change(path, f"{where}.{full.rpartition('.')[2][:-2]}{int(found[2]) - 1}d"))
     if not layers:
         return
-    sized = [path for path, node, _ in calls.calls_of(program, *_TENSORS) if most < len(node.args) <= most + 2]
+    sized = [
+        path
+        for path, node, full in calls.calls_of(program, "torch.")
+        if full in SIZED and most < len(node.args) <= most + 2
+    ]
     for gone_of in (lambda n: range(n)[2:], lambda n: [0, *range(n)[2:-1]], lambda n: [n - 1]):
         gone: list[Change] = []
         for path in sized:

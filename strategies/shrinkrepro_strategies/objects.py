@@ -123,16 +123,16 @@ def inline_attribute(program: Program, facts: Facts) -> Iterator[Edit]:
             continue
         if any(read[: len(up)] == up for read in reads):
             continue
-        values = [written_for(program, facts, (*up, "value"), read, torch, places[0]) for read in reads]
-        value = values[0]
-        if value is None or None in values or (len(reads) > 1 and not is_simple(value)):
+        written = [written_for(program, facts, (*up, "value"), read, torch, places[0]) for read in reads]
+        values = [value for value in written if value is not None]
+        if len(values) < len(reads) or (len(reads) > 1 and not is_simple(values[0])):
             continue
         rewrite = Rewrite(program)
-        for read, written in zip(reads, values):
-            rewrite.replace(read, written or value)
+        for read, value in zip(reads, values):
+            rewrite.replace(read, value)
         rewrite.delete(up)
         edit = rewrite.edit()
-        yield Edit(edit.changes, imports if torch in ast.unparse(ast.fix_missing_locations(value)) else ())
+        yield Edit(edit.changes, imports if torch in ast.unparse(ast.fix_missing_locations(values[0])) else ())
 
 
 @strategy("inline-class-constant", tier=Tier.MEDIUM, independent=True)

@@ -87,11 +87,18 @@ def _given(turn: ast.comprehension, index: str) -> dict[str, ast.expr] | None:
 def iterable_for_comprehension(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put what a comprehension runs over for one that only hands on: ``[v for v in x]`` -> ``x``, ``list(x)``."""
     for path, node in program.walk(ast.ListComp, ast.GeneratorExp, ast.SetComp):
-        generator = node.generators[0]
-        if len(node.generators) == 1 and not generator.ifs and ast.unparse(node.elt) == ast.unparse(generator.target):
-            source = program.text(generator.iter)
+        over = handed_on(node, node.elt)
+        if over is not None:
+            source = program.text(over)
             yield replace(path, source)
             yield replace(path, f"{'set' if isinstance(node, ast.SetComp) else 'list'}({source})")
+
+
+def handed_on(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, made: ast.expr) -> ast.expr | None:
+    """What a comprehension that makes ``made`` of each item runs over, where that is the item itself."""
+    turn = node.generators[0]
+    same = len(node.generators) == 1 and not turn.ifs and ast.unparse(made) == ast.unparse(turn.target)
+    return turn.iter if same else None
 
 
 def _item(source: ast.expr, index: str) -> ast.expr:

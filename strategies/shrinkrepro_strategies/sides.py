@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
-from shrinkrepro.core.program import Program
+from shrinkrepro.core.program import Program, last_name
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies.callees import assigned_value, callee_of, definition_of
 
@@ -58,7 +58,11 @@ def _shared(left: ast.AST, right: ast.AST) -> Iterator[Path]:
     elif isinstance(left, ast.Tuple | ast.List) and isinstance(right, ast.Tuple | ast.List):
         both = range(min(len(left.elts), len(right.elts)))
         yield from (("elts", i) for i in both if not isinstance(left.elts[i], ast.Starred))
-    elif isinstance(left, ast.Call) and isinstance(right, ast.Call) and _name(left.func) == _name(right.func) != "":
+    elif (
+        isinstance(left, ast.Call)
+        and isinstance(right, ast.Call)
+        and last_name(left.func) == last_name(right.func) != ""
+    ):
         if isinstance(left.func, ast.Attribute) and isinstance(right.func, ast.Attribute):
             yield ("func", "value")
         both = range(min(len(left.args), len(right.args)))
@@ -93,7 +97,7 @@ def _handed(program: Program, facts: Facts, path: Path) -> Path | None:
 
 def _compared(program: Program) -> Iterator[tuple[Path, Path]]:
     for path, node in program.walk(ast.expr):
-        if isinstance(node, ast.Call) and _name(node.func) in _COMPARING:
+        if isinstance(node, ast.Call) and last_name(node.func) in _COMPARING:
             receiver = isinstance(node.func, ast.Attribute) and len(node.args) == 1
             sides: list[Path] = [(*path, "func", "value")] if receiver else []
             sides += [(*path, "args", i) for i in range(min(2, len(node.args)))]
@@ -110,11 +114,7 @@ def _is_measured(program: Program, path: Path) -> bool:
     _, above = program.parent(path)
     if isinstance(above, ast.Attribute):
         return above.attr in _DISTANCES
-    return isinstance(above, ast.Compare) or (isinstance(above, ast.Call) and _name(above.func) in _DISTANCES)
-
-
-def _name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return isinstance(above, ast.Compare) or (isinstance(above, ast.Call) and last_name(above.func) in _DISTANCES)
 
 
 STRATEGIES = (part_of_both_sides,)

@@ -25,6 +25,7 @@ _LADDER = {
     "rand": ("ones", "zeros"),
     "randn": ("ones", "zeros", "rand"),
 }
+SIZED = frozenset(f"torch.{name}" for name in _LADDER)  # what makes a tensor from its sizes alone
 _LIKE = {"zeros_like": "zeros", "ones_like": "ones", "randn_like": "ones", "rand_like": "ones", "empty_like": "zeros"}
 _NO_OPS = re.compile(
     r"(clone|detach|contiguous|requires_grad_|eval|train|float|double|half|bfloat16|to|cuda|cpu|type_as|type|"

@@ -156,9 +156,10 @@ def unroll_fully(program: Program, facts: Facts, path: Path, node: ast.For | ast
         body: list[ast.AST] = [copy.deepcopy(s) for s in without_jumps(node.body)]
         named: list[str] = []
         for target, value in bindings(node.target, item):
-            if isinstance(target, ast.Name) and not writes(body, target.id):
-                body = substitute(body, target.id, parse_expression(value))  # type: ignore[arg-type]
-            if not isinstance(target, ast.Name) or writes(body, target.id) or _read_elsewhere(program, path, target.id):
+            name = target.id if isinstance(target, ast.Name) and not writes(body, target.id) else None
+            if name is not None:
+                body = substitute(body, name, parse_expression(value))  # type: ignore[arg-type]
+            if name is None or _read_elsewhere(program, path, name):
                 named.append(f"{source_of(target)} = {value}")
         parts.extend([*named, block_text(fold([s for s in body if isinstance(s, ast.stmt)]))])
     return "\n".join(part for part in parts if part)

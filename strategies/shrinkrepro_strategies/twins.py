@@ -10,7 +10,7 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 
-from shrinkrepro.core.program import parse_expression
+from shrinkrepro.core.program import last_name, parse_expression
 from shrinkrepro_strategies.blocks import with_values
 from shrinkrepro_strategies.calls import TRANSFORMS
 
@@ -34,7 +34,7 @@ def twins(text: str, makers: Mapping[str, str], torch: str, item: str = "") -> I
 
 
 def _of_call(call: ast.Call, makers: Mapping[str, str], torch: str, item: str) -> Iterator[ast.expr]:
-    name = _name(call.func)
+    name = last_name(call.func)
     if name in ("jvp", "vjp") and len(call.args) >= 2:
         functional = parse_expression(f"{torch}.autograd.functional.{name}")
         given = call.args[1:] if name == "jvp" else []
@@ -44,7 +44,7 @@ def _of_call(call: ast.Call, makers: Mapping[str, str], torch: str, item: str) -
     made = _made(call.func, makers)
     if made is None or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
         return
-    if _name(made.func) == "vmap":
+    if last_name(made.func) == "vmap":
         yield from _of_vmap(made, call.args, makers, torch, item)
     else:
         for other in _of_made(made, call.args, makers, torch):
@@ -63,7 +63,7 @@ def _of_vmap(
 
 
 def _of_made(made: ast.Call, args: list[ast.expr], makers: Mapping[str, str], torch: str) -> Iterator[ast.expr]:
-    name, function = _name(made.func), made.args[0]
+    name, function = last_name(made.func), made.args[0]
     options = _options(made)
     if name == "compile":
         yield _applied(function, args)
@@ -117,7 +117,7 @@ def _looped(
 def _options(made: ast.Call) -> dict[str | None, ast.expr]:
     """The options that a transform was given beside its function, by name."""
     options = {word.arg: word.value for word in made.keywords}
-    names = ("in_dims", "out_dims") if _name(made.func) == "vmap" else ("argnums", "has_aux")
+    names = ("in_dims", "out_dims") if last_name(made.func) == "vmap" else ("argnums", "has_aux")
     options.update(zip(names, made.args[1:]))
     return options
 
@@ -143,7 +143,7 @@ def _made(function: ast.expr, makers: Mapping[str, str]) -> ast.Call | None:
     """The call of a transform that made ``function``, written where it is called or bound to a name."""
     if isinstance(function, ast.Name) and function.id in makers:
         function = parse_expression(makers[function.id])
-    if isinstance(function, ast.Call) and function.args and _name(function.func) in TRANSFORMS | {"compile"}:
+    if isinstance(function, ast.Call) and function.args and last_name(function.func) in TRANSFORMS | {"compile"}:
         return function
     return None
 
@@ -157,7 +157,3 @@ def _respelled(made: ast.Call, name: str, torch: str) -> ast.Call:
     new = copy.deepcopy(made)
     new.func = parse_expression(f"{torch}.func.{name}")
     return new
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
