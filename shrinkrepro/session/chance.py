@@ -1,13 +1,13 @@
 """What chance does to the original: whether seeds make it fail every time, and else how often it fails.
 
 Decision: seeds of its own come first, as a failure that comes every time is cheaper to judge and to read; only where no
-seed does it is the failure a flaky one.
+seed does it is the failure a flaky one. One that comes in several ways is judged by the commonest, which holds best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shrinkrepro.core.seeding import seeded
 from shrinkrepro.oracles.flakiness import Rate
@@ -76,7 +76,33 @@ def anywhere(oracle: Oracle, runs: Sequence[Execution], text: str) -> Oracle | N
     return loose if len({one.where for one in found if one is not None}) > 1 else None
 
 
-def rough_rate(text: str, pool: Pool, oracle: Oracle, limit: float) -> Rate:
-    """How often ``text`` fails the same, roughly; threads that race may well fail in several ways."""
+@dataclass(frozen=True)
+class Likeliest:
+    """The commonest failure of a program whose runs fail in several ways, if at all."""
+
+    oracle: Oracle
+    run: Execution | None  # one that failed so; None: the first run's own failure is the commonest
+    rate: Rate
+
+
+def likeliest(text: str, pool: Pool, first: Oracle, limit: float) -> Likeliest:
+    """By which failure to judge ``text``, which fails at times or in several ways, and how often it comes, roughly.
+
+    Threads that race fail in several ways, and the first run may show the rarest of them: nothing would hold it.
+    """
     runs = pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in range(1, 2 * MORE_RUNS + 1)])
-    return Rate(sum(oracle.judge(run, text).interesting for run in runs), len(runs))
+    best = _judged(first, runs, text)
+    for run in runs:
+        if first.match != "signature" or first.signature.kind != EXCEPTION or best.oracle.judge(run, text).interesting:
+            continue
+        oracle = Oracle.of(run, first.match, first.exclude)
+        if oracle is not None and oracle.signature.kind == EXCEPTION:
+            other = _judged(oracle, runs, text)
+            if other.rate.failed > best.rate.failed:
+                best = replace(other, run=run)
+    return best
+
+
+def _judged(oracle: Oracle, runs: Sequence[Execution], text: str) -> Likeliest:
+    oracle = anywhere(oracle, runs, text) or oracle
+    return Likeliest(oracle, None, Rate(sum(oracle.judge(run, text).interesting for run in runs), len(runs)))

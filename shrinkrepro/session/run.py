@@ -35,8 +35,9 @@ from shrinkrepro.session.controls import Controls
 from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.journal import Journal
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
-from shrinkrepro.session.original import Original, flaky, one_file, open_pool, run_original
+from shrinkrepro.session.original import Original, flaky, one_file, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
+from shrinkrepro.session.warm import open_pool
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.pool import Pool, default_jobs
 from shrinkrepro.workers.target import Target

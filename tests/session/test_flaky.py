@@ -16,7 +16,7 @@ from shrinkrepro.core.verdict import Outcome
 from shrinkrepro.oracles.flakiness import Rate
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.protocol import EXCEPTION, OK, PRIMAL, RUN, TIMEOUT, Execution, Frame, Job, Raised
-from shrinkrepro.session.chance import anywhere
+from shrinkrepro.session.chance import anywhere, likeliest
 from shrinkrepro.session.judge import SessionJudge
 from shrinkrepro.session.run import _fails_at_times, _reduce, _State
 from shrinkrepro.workers.pool import TargetInfo
@@ -192,3 +192,40 @@ def test_a_race_that_failed_twice_at_one_place_is_known_anywhere_once_it_fails_a
     assert _fails_at_times(judge, SCRIPT, 1.0)
     assert judge.oracle.anywhere
     assert judge.flake is not None  # it may pass too, if seldom
+
+
+class SeveralWays:
+    """Fails in turn with each of ``messages`` ("" passes). Stands in for a ``Pool``."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self.messages = messages
+
+    def run(self, jobs: Sequence[Job]) -> list[Execution]:
+        turns = (self.messages[i % len(self.messages)] for i in range(len(jobs)))
+        return [raised(message) if message else Execution(status=OK, watched=True) for message in turns]
+
+
+@pytest.mark.parametrize(
+    ("messages", "judged_by", "failed"),
+    [
+        (["rare", "often", "often", ""], "often", 10),  # the first run showed the rarest: it would hold nothing
+        (["rare", "", "often", ""], "rare", 5),  # as often as another: what the user saw first
+        (["other", "often", "often", ""], "often", 10),  # the first run's never came again
+        (["rare"], "rare", 20),
+    ],
+)
+def test_a_failure_that_comes_in_several_ways_is_judged_by_the_commonest(
+    messages: list[str], judged_by: str, failed: int
+) -> None:
+    first = Oracle.of(raised("rare"))
+    assert first is not None
+    found = likeliest(SCRIPT, SeveralWays(messages), first, 1.0)  # type: ignore[arg-type]
+    assert (found.oracle.signature.sentence, found.rate) == (judged_by, Rate(failed, 20))
+    assert (found.run is None) == (found.oracle == first)
+
+
+def test_a_chosen_match_is_not_exchanged_for_a_commoner_failure() -> None:
+    first = Oracle.of(raised("rare"), "message")
+    assert first is not None
+    found = likeliest(SCRIPT, SeveralWays(["rare", "often", "often"]), first, 1.0)  # type: ignore[arg-type]
+    assert (found.oracle, found.rate) == (first, Rate(7, 20))
