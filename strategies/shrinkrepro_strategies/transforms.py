@@ -7,7 +7,7 @@ import), so that each edit is a program that a person could have written.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shrinkrepro.core.edits import Change, Edit, Path, replace
 from shrinkrepro.core.facts import Facts
@@ -59,7 +59,10 @@ def drop_transform(program: Program, facts: Facts) -> Iterator[Edit]:
 
 @strategy("smaller-transform", tier=Tier.MEDIUM)
 def smaller_transform(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Put a smaller transform for a larger one: ``hessian`` -> ``grad``, ``jacrev(f)(x)`` -> ``vjp(f, x)``."""
+    """Put a smaller transform for a larger one: ``hessian`` -> ``grad``, ``jacrev(f)(x)`` -> ``vjp(f, x)``.
+
+    ``jvp(f, (x,), (v,))`` -> ``vjp(f, x)`` where the failure needs either.
+    """
     for path, node in program.walk(ast.Name, ast.Attribute):
         if not isinstance(getattr(node, "ctx", None), ast.Load):
             continue
@@ -75,15 +78,27 @@ def smaller_transform(program: Program, facts: Facts) -> Iterator[Edit]:
             continue
         if len(outer.args) != 1:
             continue
-        changes, imports = calls.respell(program, (*path, "func", "func"), "vjp")
-        spelled = next(c.text for c in changes if c.path[: len(path)] == path)
-        if changes[0].path[-1] == "attr":
-            assert isinstance(inner.func, ast.Attribute)
-            spelled = f"{program.text(inner.func.value)}.vjp"
-        function = program.text(arguments[0])
-        new = f"{spelled}({function}, {program.text(outer.args[0])})"
-        rest = tuple(c for c in changes if c.path[: len(path)] != path)
-        yield Edit((Change(path, new), *rest), imports)
+        yield _pulled_back(program, path, (*path, "func", "func"), [*arguments, *outer.args])
+    for path, call, name in calls.transform_calls(program):
+        arguments = calls.positional(call)
+        if name != "jvp" or arguments is None or len(arguments) != 3 or call.keywords:
+            continue
+        primals = arguments[1]
+        if isinstance(primals, ast.Tuple) and primals.elts:
+            yield _pulled_back(program, path, (*path, "func"), [arguments[0], *primals.elts])
+
+
+def _pulled_back(program: Program, path: Path, name: Path, arguments: Sequence[ast.expr]) -> Edit:
+    """The call at ``path`` of the transform at ``name`` -> ``vjp`` of ``arguments``."""
+    changes, imports = calls.respell(program, name, "vjp")
+    spelled = next(c.text for c in changes if c.path[: len(path)] == path)
+    node = program.node(name)
+    if changes[0].path[-1] == "attr":
+        assert isinstance(node, ast.Attribute)
+        spelled = f"{program.text(node.value)}.vjp"
+    given = ", ".join(program.text(argument) for argument in arguments)
+    rest = tuple(c for c in changes if c.path[: len(path)] != path)
+    return Edit((Change(path, f"{spelled}({given})"), *rest), imports)
 
 
 @strategy("simplify-products", tier=Tier.FINE)

@@ -28,6 +28,14 @@ def test_names_that_are_no_transforms_are_left_alone() -> None:
     assert candidates(transforms.drop_transform, "def grad(f):\n    return f\ngrad(print)(1)") == []
 
 
+def test_a_product_with_a_tangent_may_become_one_without() -> None:
+    found = candidates(transforms.smaller_transform, "import torch\ntorch.func.jvp(f, (x, y), (u, v))")
+    assert found == ["import torch\ntorch.func.vjp(f, x, y)"]
+    found = candidates(transforms.smaller_transform, "from torch.func import jvp\njvp(f, (x,), (u,))")
+    assert found == ["from torch.func import vjp\nvjp(f, x)"]
+    assert not candidates(transforms.smaller_transform, "import torch\ntorch.func.jvp(f, x, (u, v))")
+
+
 def test_a_smaller_transform_takes_the_place_of_the_import() -> None:
     found = candidates(transforms.smaller_transform, "from torch.func import hessian\nhessian(f)(x)")
     assert normal("from torch.func import jacfwd\njacfwd(f)(x)") in found
