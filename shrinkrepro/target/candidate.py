@@ -32,6 +32,7 @@ from shrinkrepro.protocol import (
     CONTROL_VMAP,
     EXCEPTION,
     EXIT,
+    NEUTRAL,
     OBSERVE,
     OBSERVE_COMPILE,
     OBSERVE_DIFFERENCES,
@@ -206,7 +207,7 @@ def _execute(
             sys.modules["torch"].set_default_device(setting.device)
         if setting.preload and preload.run(setting.preload):
             preloaded()
-        _install(job.mode)  # after the preload: what that exchanges is the library as it is
+        _install(job.mode, path)  # after the preload: what that exchanges is the library as it is
         if observer is not None:
             code = observer.compile()
             with observer.active():
@@ -223,8 +224,8 @@ def _execute(
     return _Ending(OK)
 
 
-def _install(mode: str) -> None:
-    """Put the stand-ins of ``mode`` in the place of what it replaces."""
+def _install(mode: str, path: str) -> None:
+    """Put the stand-ins of ``mode`` in the place of what it replaces; ``path`` is the program's file."""
     if mode in (PRIMAL, PRIMAL_STRICT, OBSERVE_PRIMAL):
         from shrinkrepro.target import primal
 
@@ -245,9 +246,17 @@ def _install(mode: str) -> None:
         from shrinkrepro.target import cpu
 
         cpu.install()
+    if mode.startswith(NEUTRAL):
+        from shrinkrepro.target import neutral
+
+        neutral.install(mode[len(NEUTRAL) :], path)
 
 
 def _findings(mode: str) -> Tuple[Dict[str, Any], ...]:
+    if mode.startswith(NEUTRAL):
+        from shrinkrepro.target import neutral
+
+        return neutral.findings()
     if mode != SANITIZE:
         return ()
     from shrinkrepro.target import sanitize
