@@ -14,6 +14,7 @@ from pathlib import Path
 from shrinkrepro.core.bundle import BundleError, bundle
 from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.local_modules import imported_names
+from shrinkrepro.core.uncalled import uncalled_tests
 from shrinkrepro.errors import (
     FailsEarlyError,
     NotFailingError,
@@ -216,6 +217,12 @@ def _not_failing(request: Request, script: Script, fresh: Execution) -> NotFaili
             "leave --match out, or write the regex after what a run prints",
         )
     printed = fresh.stdout.strip().splitlines()
+    tests = uncalled_tests(script.text)
+    if tests:
+        return NotFailingError(
+            f"{script.path.name} does not fail: it defines tests, and nothing calls them",
+            f"name one, as pytest does: {script.path.name}::{tests[0]}",
+        )
     last = f"; its last line was {printed[-1]!r}" if printed else "; it printed nothing"
     return NotFailingError(
         f"{script.path.name} does not fail: it ended normally after {fresh.seconds:.1f} s{last}",

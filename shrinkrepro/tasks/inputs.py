@@ -14,6 +14,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkrepro.core.notebook import NotebookError, script_of
 from shrinkrepro.errors import UsageError
 from shrinkrepro.oracles import controls
 from shrinkrepro.session import Request
@@ -58,6 +59,7 @@ def checked(request: Request) -> Request:
     Raises:
         UsageError: something in it cannot work.
     """
+    request = _read_notebook(request)
     _check_program(request)
     _check_pattern("--keep", request.keep)
     _check_pattern("--exclude", request.exclude)
@@ -103,6 +105,18 @@ def _nearest(path: Path) -> str:
     if re.fullmatch(_MODULE, str(path)) and "." in str(path) and path.suffix != ".py":
         return f"to run a module, write -m {path}"
     return f"paths are taken from {os.getcwd()}"
+
+
+def _read_notebook(request: Request) -> Request:
+    """``request`` with the script that its notebook is, where it names one."""
+    if request.script is None or request.script.suffix != ".ipynb" or request.text is not None:
+        return request
+    try:
+        return replace(request, text=script_of(read_source(request.script)))
+    except NotebookError as error:
+        raise UsageError(
+            f"{request.script} cannot be read: {error}", "export it as a script: jupyter nbconvert"
+        ) from None
 
 
 def _check_program(request: Request) -> None:

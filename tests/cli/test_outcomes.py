@@ -149,6 +149,7 @@ def test_no_input_is_changed_by_a_run_that_is_stopped(
     ("text", "code", "words"),
     [
         ("import torch\nprint('sum', torch.ones(2).sum().item())\n", 3, ("does not fail", "sum 2.0")),
+        ("import torch\ndef test_a():\n    assert torch.ones(1) == 2\n", 3, ("nothing calls", "script.py::test_a")),
         (
             "import argparse, torch\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\n"
             "p.parse_args()\n",
@@ -159,7 +160,7 @@ def test_no_input_is_changed_by_a_run_that_is_stopped(
         ("import torch\ntorch.load('weights.pt')\n", 6, ("weights.pt",)),
         ("import torch\nimport no_such_package.part\n", 6, ("no_such_package",)),
     ],
-    ids=["passes", "needs-an-argument", "reads-stdin", "missing-data", "missing-package"],
+    ids=["passes", "is-a-test-file", "needs-an-argument", "reads-stdin", "missing-data", "missing-package"],
 )
 def test_a_script_with_nothing_to_reduce(folder: Path, text: str, code: int, words: tuple[str, ...]) -> None:
     (folder / "script.py").write_text(text)

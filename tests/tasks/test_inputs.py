@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,15 @@ def test_a_forgotten_suffix_is_seen(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         checked(Request(script=tmp_path / "train"))
     assert caught.value.hint == f"did you mean {tmp_path / 'train.py'}?"
+
+
+def test_a_notebook_is_its_code_cells(tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "source": ["%matplotlib inline\n", "x = 1"]}]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    assert checked(Request(script=tmp_path / "a.ipynb")).text == "x = 1\n"
+    (tmp_path / "b.ipynb").write_text("x = 1\n")
+    with pytest.raises(UsageError, match=r"b.ipynb cannot be read: it is no notebook"):
+        checked(Request(script=tmp_path / "b.ipynb"))
 
 
 def test_the_library_takes_a_source_or_a_module() -> None:
