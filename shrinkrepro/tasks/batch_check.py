@@ -1,0 +1,99 @@
+"""The check of one script of a batch: what it fails by, from forks of a warm server.
+
+Decision: a check only has to group. What will be reduced is run in full by its reduction, fresh interpreters
+and all; so a fresh run is made here only for a script that passes in a server or cannot be run there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shrinkrepro.core.bundle import BundleError, bundle
+from shrinkrepro.core.program import count_tokens
+from shrinkrepro.errors import FailsEarlyError
+from shrinkrepro.oracles.early import before_torch
+from shrinkrepro.oracles.signature import Signature, signature_of
+from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
+from shrinkrepro.session import Progress, Request
+from shrinkrepro.session.original import Script, make_target, read_script, run_original
+from shrinkrepro.tasks.batch_blame import Blame, blame, is_comparison
+from shrinkrepro.tasks.case_signature import table_of
+from shrinkrepro.tasks.inputs import checked
+from shrinkrepro.workers.locate import locate
+from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.target import Target
+
+SECONDS = 60.0  # of the first run, where no --timeout is given
+LEAST_SECONDS = 20.0  # of the runs after it; else five times what the first took
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a script fails by. ``table`` is the signature as a case's table has it."""
+
+    signature: str  # in words
+    table: dict[str, Any]
+    comparison: bool  # whether it is a check of values that fails
+    blame: Blame
+    tokens: int  # of the script with its local modules
+    seconds: float  # that the check took
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON types."""
+        return {**vars(self), "blame": self.blame.wire()}
+
+    @classmethod
+    def of(cls, wire: dict[str, Any]) -> Checked:
+        """The inverse of ``wire``."""
+        return cls(**{**wire, "blame": Blame.of(wire["blame"])})
+
+
+def check(request: Request, pool_of: Callable[[Target], Pool], progress: Progress) -> Checked:
+    """What the script that ``request`` names fails by; ``pool_of`` gives warm servers for a target.
+
+    Raises:
+        ShrinkReproError: it cannot run, does not fail, or fails before torch.
+    """
+    started = time.monotonic()
+    request = checked(request)
+    script = read_script(request)
+    target = make_target(request, script)
+    target.check()
+    text, tokens = _one_text(script, target)
+    pool = pool_of(target)
+    limit = request.timeout or SECONDS
+    [first] = pool.run([Job(text, RUN, limit, alone=True)])
+    signature, text = _known(request, script, first, text, progress)
+    limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
+    comparison = is_comparison(signature)
+    guilt = blame(pool, text, limit) if comparison else Blame()
+    return Checked(
+        signature.describe(), table_of(signature), comparison, guilt, tokens, round(time.monotonic() - started, 3)
+    )
+
+
+def _one_text(script: Script, target: Target) -> tuple[str, int]:
+    """The script with its local modules folded in, where that can be done, and the tokens of all."""
+    local = locate(target, script.text, script.package)
+    tokens = count_tokens(script.text) + sum(map(count_tokens, local.sources.values()))
+    if not local.sources:
+        return script.text, tokens
+    try:
+        return bundle(script.text, local.sources, local.packages, script.package), tokens
+    except (BundleError, SyntaxError):
+        return script.text, tokens  # it imports them from where they stand
+
+
+def _known(request: Request, script: Script, first: Execution, text: str, progress: Progress) -> tuple[Signature, str]:
+    """The signature of the failure, and the text that shows it; with what ``reduce`` does where a server cannot say."""
+    signature = signature_of(first, request.match)
+    if first.status in (OK, TIMEOUT, LOST) or signature is None:
+        original = run_original(request, progress)
+        return original.oracle.signature, original.script.text if original.pinned else text
+    early = before_torch(first)
+    if early is not None:
+        raise FailsEarlyError(early.message, early.hint)
+    return signature, text
