@@ -59,6 +59,31 @@ def eta_reduce(program: Program, facts: Facts) -> Iterator[Edit]:
             yield Edit(slicer.with_dead(Change(path, program.text(call.args[0]))))
 
 
+@strategy("effect-for-function", tier=Tier.MEDIUM)
+def effect_for_function(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put what a function calls for its effect for the function, and let vmap take what that returns as it is.
+
+    Example: ``def f(x): seen.append(x); return x`` and ``vmap(f)(x)`` -> ``vmap(seen.append, out_dims=None)(x)``.
+    """
+    slicer = Slicer(program)
+    for path, call, name in calls.transform_calls(program):
+        if name != "vmap" or not call.args or "decorator_list" in path:
+            continue
+        here = (*path, "args", 0)
+        function = program.node(_definition(program, here))
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        options = [f", {program.text(word)}" for word in call.keywords if word.arg != "out_dims"]
+        mapped = [f", {program.text(given)}" for given in call.args[1:2]]
+        for statement in function.body:
+            effect = statement.value if isinstance(statement, ast.Expr) else None
+            if not isinstance(effect, ast.Call) or not _passes_on(effect, function.args):
+                continue
+            if _same_meaning(program, program.paths[id(effect)], path, effect.func):
+                given = "".join([program.text(effect.func), *mapped, *options, ", out_dims=None"])
+                yield Edit(slicer.with_dead(Change(path, f"{program.text(call.func)}({given})")))
+
+
 def _taking_nothing(program: Program, path: Path) -> Path | None:
     """The program's own function without inputs that is called by the expression at ``path``, and nowhere else."""
     node = program.node(path)
@@ -177,6 +202,11 @@ def _tests(node: ast.AST) -> bool:
     return isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert | ast.BoolOp)
 
 
+def _converts(full: str) -> bool:
+    """Whether the library's function makes Python numbers of the tensors that it is given."""
+    return not full.startswith("torch.") or full in ("torch.tensor", "torch.as_tensor", "torch.full", "torch.arange")
+
+
 def _running(program: Program, facts: Facts) -> Iterator[tuple[str, Path]]:
     """Functions of one tensor that may be where it failed: (text, path of the place)."""
     for path, node in reversed(list(program.walk())):
@@ -198,6 +228,8 @@ def _running(program: Program, facts: Facts) -> Iterator[tuple[str, Path]]:
         elif isinstance(func, ast.Attribute) and func.attr in ("item", "tolist"):
             yield "float", path
         elif calls.library_name(program, (*path, "func")) is not None:
+            if _converts(calls.callee(program, path) or ""):
+                yield "float", path
             if calls.transform_name(calls.callee(program, path)) is None:
                 yield program.text(func), path
         elif isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and facts.known:
@@ -211,4 +243,4 @@ def _running(program: Program, facts: Facts) -> Iterator[tuple[str, Path]]:
             yield func.id, path
 
 
-STRATEGIES = (function_for_transformed, operation_for_unentered, eta_reduce)
+STRATEGIES = (function_for_transformed, operation_for_unentered, eta_reduce, effect_for_function)

@@ -139,3 +139,25 @@ def test_what_asks_whether_a_value_is_true_is_bool(body: str) -> None:
     wire = {"lines": {str(k): 1 for k in range(1, 9)}, "exprs": {}}
     after = normal("import torch\ntorch.vmap(bool)(torch.ones(2))")
     assert after in candidates(transformed.function_for_transformed, source, wire)
+
+
+def test_what_a_function_calls_for_its_effect_may_stand_for_it() -> None:
+    source = """
+import torch
+seen = []
+def f(x):
+    seen.append(x)
+    return x
+torch.vmap(f, in_dims=1)(torch.ones(2, 2))
+"""
+    expected = "import torch\nseen = []\ntorch.vmap(seen.append, in_dims=1, out_dims=None)(torch.ones(2, 2))"
+    assert candidates(transformed.effect_for_function, source) == [normal(expected)]
+    local = source.replace("    seen.append(x)", "    seen = []\n    seen.append(x)")
+    assert candidates(transformed.effect_for_function, local) == []
+
+
+def test_a_conversion_to_a_tensor_may_be_one_to_a_number() -> None:
+    source = "import torch\ntorch.vmap(lambda x: torch.tensor([x, 1.0]))(torch.ones(2))"
+    assert normal("import torch\ntorch.vmap(float)(torch.ones(2))") in candidates(
+        transformed.function_for_transformed, source, ran(source)
+    )
