@@ -31,7 +31,7 @@ MOST = 60  # operators of one script that are tried
 SECONDS = 60.0  # of a sanitized run
 _DERIVATIVE = "derivative"
 # Without them there is often no error to see, as they carry it, or without them values are lost: blamed last.
-_CARRIERS = frozenset({"sum", "mean", "stack", "cat", "matmul", "__matmul__", "__rmatmul__", "dot", "mv", "mm"})
+_CARRIERS = frozenset({"sum", "mean", "stack", "cat", "matmul", "__matmul__", "__rmatmul__", "dot"})
 _ARITHMETIC = frozenset(
     {"add", "sub", "mul", "div", "true_divide", "neg", "rsub", "pow", "__add__", "__radd__", "__sub__", "__rsub__",
      "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__rdiv__", "__neg__", "__pow__", "__rpow__", "__getitem__",
@@ -85,11 +85,12 @@ def blame(pool: Pool, text: str, limit: float) -> Blame:
         return Blame((), transforms, (), _short(reached))
     lines = ",".join(map(str, sorted({line for those in reached.values() for line in those})))
     guilty = _passing(reached, run(*(f"{NEUTRAL};{lines};{name}" for name in reached)))
-    if len(guilty) != 1:
+    names = [name for name in _short(guilty) if name not in _ARITHMETIC]
+    if len(names) != 1:
         asked = guilty or list(reached)
         derived = _passing(asked, run(*(f"{NEUTRAL}{_DERIVATIVE};{lines};{name}" for name in asked)))
-        guilty = derived or guilty
-    names = [name for name in _short(guilty) if name not in _ARITHMETIC]
+        # With a derivative alone exchanged values are kept, so arithmetic counts like any other operator.
+        names = [name for name in _short(derived) if name not in _ARITHMETIC] or list(_short(derived)) or names
     operators = tuple(name for name in names if name not in _CARRIERS) or tuple(names)
     calls = () if operators else _calls(pool, text)
     return Blame(operators if operators or calls else _short(guilty), transforms, calls, _short(reached))
