@@ -9,6 +9,7 @@ from __future__ import annotations
 from shrinkrepro.core.strategy import Strategy
 from shrinkrepro_strategies import (
     autograd,
+    captured,
     classes,
     contexts,
     control_flow,
@@ -52,6 +53,7 @@ _PARTS = (
     function_bodies.STRATEGIES,
     modules.STRATEGIES,
     leaves.STRATEGIES,
+    captured.STRATEGIES,
     tensors.STRATEGIES,
     paired.STRATEGIES,
     shapes.STRATEGIES,
