@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from shrinkrepro.cli import add, check, explain, grids, reduce, replay, report, strategies
+from shrinkrepro.cli import add, batch, check, explain, grids, reduce, replay, report, strategies
 from shrinkrepro.errors import INTERRUPTED, OUR_FAULT, ShrinkReproError
 
 _USAGE_ERROR = typer.BadParameter.__mro__[2]  # typer's own base of everything that is wrong with a command line
@@ -54,6 +54,7 @@ app.command("add", short_help="Make a case of a program that fails.")(add.add)
 app.command("replay", short_help="Run cases again: fails, fixed, changed?")(replay.replay)
 app.command("matrix", short_help="The status of cases over torches and devices.")(grids.matrix)
 app.command("bisect", short_help="Between which two torches a case turned.")(grids.bisect)
+app.command("batch", short_help="Reduce many failing scripts to the bugs behind them.")(batch.batch)
 app.command("strategies", short_help="List the installed strategies.")(strategies.strategies)
 
 

@@ -37,6 +37,7 @@ _ARITHMETIC = frozenset(
      "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__rdiv__", "__neg__", "__pow__", "__rpow__", "__getitem__",
      "reshape", "view", "unsqueeze", "squeeze", "expand", "clone", "to", "movedim", "select"}
 )  # fmt: skip
+_WHERE = {"vmap": "under vmap", "forward": "in forward mode"}
 _CONTROLS = {"vmap": CONTROL_VMAP, "forward": CONTROL_FORWARD, "all": CONTROL_REFERENCE}
 
 
@@ -53,6 +54,14 @@ class Blame:
     def known(self) -> bool:
         """Whether it says what the script fails by."""
         return bool(self.operators or self.calls)
+
+    def words(self) -> str:
+        """What is to blame, in words; empty where it is not known."""
+        if not self.operators:
+            return "; ".join(call.strip() for call in self.calls)
+        names = " or ".join(self.operators)
+        where = [_WHERE[one] for one in self.transforms if one in _WHERE]
+        return f"{names} {' and '.join(where)}" if where else f"the derivative of {names}"
 
     def wire(self) -> dict[str, Any]:
         """As JSON types."""

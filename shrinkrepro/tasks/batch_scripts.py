@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import tokenize
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ class BatchScript:
         """Its size; 0 where it cannot be told."""
         try:
             return sum(map(count_tokens, self.sources.values()))
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, tokenize.TokenError):
             return 0
 
     def digest(self, options: Mapping[str, Any]) -> str:

@@ -50,7 +50,8 @@ class ScriptWorker:
         try:
             end = Event(work.name, DONE, self._kinds[work.kind](work, tell))
         except ShrinkReproError as error:
-            end = failed(work.name, error)
+            message = error.message.replace(_NAME, work.script).replace("the source", work.script, 1)
+            end = failed(work.name, type(error)(message, error.hint))
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             said = f"{type(error).__name__} inside shrinkrepro ({Path(last.filename).name}:{last.lineno}): {error}"
@@ -93,7 +94,7 @@ class ScriptWorker:
         request = self._request(work, work.sources[work.script])
         asked = AddRequest(
             file=(request.cwd or self._folder()) / work.script,
-            origin=str(work.options.get("origin", "")),
+            title=str(work.options.get("title", "")),
             python=request.python,
             timeout=request.timeout,
             match=request.match,
