@@ -12,6 +12,10 @@ TORCH_OLD  ?= torch==2.0.1
 VENV_OLD   ?= .venv-2.0
 READY_OLD  := $(VENV_OLD)/.ready
 
+# For `make peers`: which of them (empty: all), and the Python that Shrink Ray needs.
+PEERS        ?=
+PEERS_PYTHON ?= python3.12
+
 # Test files that run side by side.
 WORKERS ?= 2
 
@@ -22,7 +26,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth bench-isolation ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth bench-breakdown bench-isolation peers bench-peers ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -81,6 +85,16 @@ bench-injected: $(READY)
 # The same failures inside generated scripts of 100, 1,000 and 10,000 lines. ARGS="--only item --jobs 1"
 bench-growth: $(READY)
 	$(BIN)/python -m benchmarks.growth $(ARGS)
+
+# Other reducers, each in an environment of its own below build/peers. Shrink Ray needs a Python 3.12, C-Vise apt.
+peers: $(READY)
+	PEERS_PYTHON=$(PEERS_PYTHON) $(BIN)/python -m benchmarks.peers --setup --peers "$(PEERS)"
+
+# The same scripts, test and core for all of them; hours, but it goes on where it was stopped. Then docs/benchmarks.md.
+# ONLY=name,name PEERS=shrinkray,cvise ARGS="--core 1 --first 10 --budget-fresh 300 --budget-served 120"
+bench-peers: $(READY)
+	$(BIN)/python -m benchmarks.peers --only "$(ONLY)" --peers "$(PEERS)" $(ARGS)
+	$(BIN)/python -m benchmarks.peers.document
 
 # Each strategy is left out in turn; hours, but it goes on where it was stopped. ARGS="--only vmap00 --jobs 1"
 ablation: $(READY)

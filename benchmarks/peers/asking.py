@@ -13,12 +13,20 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from tokenize import TokenError
+from typing import Protocol
 
 from benchmarks import tokens
-from benchmarks.peers.judging import INTERESTING, NO_PROGRAM, Judging
+from benchmarks.peers.judging import INTERESTING, NO_PROGRAM
 
 SOCKET, CLIENT = "test.sock", "interesting"
 _PATIENCE = 0.05  # seconds between two looks at whether the peer is still there
+
+
+class Judge(Protocol):
+    """What ``judging.Judging`` is."""
+
+    def ask(self, text: str, mode: str, until: float) -> str:
+        """INTERESTING, or another word."""
 
 
 @dataclass
@@ -50,7 +58,7 @@ class Record:
 class Asking:
     """Answers on a socket in ``folder`` until it is closed; ``start`` makes the program that peers run."""
 
-    def __init__(self, judging: Judging, mode: str, folder: Path, until: float) -> None:
+    def __init__(self, judging: Judge, mode: str, folder: Path, until: float) -> None:
         self._judging, self._mode, self._until = judging, mode, until
         self.path = folder / SOCKET
         self.client = folder / CLIENT
