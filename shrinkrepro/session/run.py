@@ -40,6 +40,7 @@ from shrinkrepro.session.request import Progress, Reduction, Request
 from shrinkrepro.session.warm import open_pool
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.pool import Pool, default_jobs
+from shrinkrepro.workers.shelf import Shelf
 from shrinkrepro.workers.target import Target
 
 CONFIRMATIONS = 3  # fresh runs of the result
@@ -76,8 +77,8 @@ class _State:
             self.best.step(source)
 
 
-def run(request: Request, progress: Progress) -> Reduction:
-    """Reduce what ``request`` names.
+def run(request: Request, progress: Progress, shelf: Shelf | None = None) -> Reduction:
+    """Reduce what ``request`` names; ``shelf`` keeps warm servers for callers that reduce many scripts.
 
     Raises:
         ShrinkReproError: there is nothing to reduce, or it cannot be run.
@@ -87,7 +88,7 @@ def run(request: Request, progress: Progress) -> Reduction:
     first = run_original(request, progress)
     state = _State(strategies, journal=first.journal, best=best)
     try:
-        reduction = _run(request, progress, first, state)
+        reduction = _run(request, progress, first, state, shelf)
         if best is not None:
             reduction = replace(reduction, unwritten=best.end(reduction.source))
         if state.journal is not None and reduction.ended == "minimal" and not reduction.unwritten:
@@ -111,11 +112,11 @@ def _stopped(error: OSError | ShrinkReproError, best: Best) -> TargetError:
     return TargetError(f"the run cannot go on: {what}", f"{kept}the same command goes on from there")
 
 
-def _run(request: Request, progress: Progress, first: Original, state: _State) -> Reduction:
+def _run(request: Request, progress: Progress, first: Original, state: _State, shelf: Shelf | None = None) -> Reduction:
     started = state.started = time.monotonic()
     deadline = started + (request.budget or DEFAULT_BUDGET)
     progress.phase("running it in warm servers")
-    ready = open_pool(first, request, progress)
+    ready = open_pool(first, request, progress, shelf)
     original, pool, oracle = ready.original, ready.pool, ready.oracle
     state.findings = ready.findings
     with pool, ExitStack() as others:

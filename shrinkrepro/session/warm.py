@@ -21,6 +21,7 @@ from shrinkrepro.session.chance import Likeliest, failing_always, likeliest, pin
 from shrinkrepro.session.original import Original, flaky
 from shrinkrepro.session.request import Progress, Request
 from shrinkrepro.workers.pool import Pool, default_jobs
+from shrinkrepro.workers.shelf import Shelf
 from shrinkrepro.workers.spawn import SpawnPool
 
 
@@ -34,8 +35,8 @@ class Ready:
     findings: list[str]
 
 
-def open_pool(original: Original, request: Request, progress: Progress) -> Ready:
-    """Start workers on which the original fails as it does fresh.
+def open_pool(original: Original, request: Request, progress: Progress, shelf: Shelf | None = None) -> Ready:
+    """Start workers on which the original fails as it does fresh; ``shelf`` may have warm servers for it.
 
     Two warm servers run it. Where they differ from the fresh run, a crash is known by all its faces; a failure that
     comes at times, or has other failures beside it, is flaky; one that never comes gets an interpreter for each query.
@@ -48,7 +49,7 @@ def open_pool(original: Original, request: Request, progress: Progress) -> Ready
     jobs = request.jobs or default_jobs()
     findings: list[str] = []
     if request.isolation != "spawn":
-        pool = Pool(original.target, jobs, memory=original.journal)
+        pool = (shelf.take if shelf is not None else Pool)(original.target, jobs, memory=original.journal)
         try:
             original = _as_before(original, pool, progress)
             runs = _run_warm(original, pool, limit)

@@ -7,7 +7,6 @@ and all; so a fresh run is made here only for a script that passes in a server o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,7 @@ from shrinkrepro.tasks.batch_blame import Blame, blame, is_comparison
 from shrinkrepro.tasks.case_signature import table_of
 from shrinkrepro.tasks.inputs import checked
 from shrinkrepro.workers.locate import locate
-from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.shelf import Shelf
 from shrinkrepro.workers.target import Target
 
 SECONDS = 60.0  # of the first run, where no --timeout is given
@@ -51,8 +50,8 @@ class Checked:
         return cls(**{**wire, "blame": Blame.of(wire["blame"])})
 
 
-def check(request: Request, pool_of: Callable[[Target], Pool], progress: Progress) -> Checked:
-    """What the script that ``request`` names fails by; ``pool_of`` gives warm servers for a target.
+def check(request: Request, shelf: Shelf, progress: Progress) -> Checked:
+    """What the script that ``request`` names fails by; ``shelf`` keeps warm servers.
 
     Raises:
         ShrinkReproError: it cannot run, does not fail, or fails before torch.
@@ -63,13 +62,13 @@ def check(request: Request, pool_of: Callable[[Target], Pool], progress: Progres
     target = make_target(request, script)
     target.check()
     text, tokens = _one_text(script, target)
-    pool = pool_of(target)
     limit = request.timeout or SECONDS
-    [first] = pool.run([Job(text, RUN, limit, alone=True)])
-    signature, text = _known(request, script, first, text, progress)
-    limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
-    comparison = is_comparison(signature)
-    guilt = blame(pool, text, limit) if comparison else Blame()
+    with shelf.take(target, 1) as pool:
+        [first] = pool.run([Job(text, RUN, limit, alone=True)])
+        signature, text = _known(request, script, first, text, progress)
+        limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
+        comparison = is_comparison(signature)
+        guilt = blame(pool, text, limit) if comparison else Blame()
     return Checked(
         signature.describe(), table_of(signature), comparison, guilt, tokens, round(time.monotonic() - started, 3)
     )

@@ -22,8 +22,7 @@ from shrinkrepro.tasks.batch_check import Checked, check
 from shrinkrepro.tasks.inputs import checked
 from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers.executor import ACCEPTED, DONE, LOST, NOTE, STARTED, Event, Work, failed
-from shrinkrepro.workers.pool import Pool
-from shrinkrepro.workers.target import Target
+from shrinkrepro.workers.shelf import Shelf
 
 CHECK, REDUCE, CASE = "check", "reduce", "case"  # kinds of work
 WORKER = f"{__name__}:ScriptWorker"  # for ``workers.executor.load_worker``
@@ -42,7 +41,7 @@ class ScriptWorker:
             REDUCE: self._reduce,
             CASE: self._case,
         }
-        self._pools: dict[str, Pool] = {}
+        self._shelf = Shelf()
 
     def run(self, work: Work, tell: Callable[[Event], None]) -> None:
         """Do ``work``."""
@@ -60,16 +59,14 @@ class ScriptWorker:
 
     def close(self) -> None:
         """Stop servers and remove files."""
-        for pool in self._pools.values():
-            pool.close()
-        self._pools.clear()
+        self._shelf.close()
         if self._scratch is not None:
             scratches.remove(self._scratch)
             self._scratch = None
 
     def _check(self, work: Work, tell: Callable[[Event], None]) -> Mapping[str, Any]:
         request = self._request(work, work.sources[work.script])
-        return check(request, self._pool, _Telling(work, tell)).wire()
+        return check(request, self._shelf, _Telling(work, tell)).wire()
 
     def _reduce(self, work: Work, tell: Callable[[Event], None]) -> Mapping[str, Any]:
         text = work.sources[work.script]
@@ -77,14 +74,14 @@ class ScriptWorker:
         request = checked(dataclasses.replace(self._request(work, text), output=output))
         if work.start and not _has_journal(request):
             request = dataclasses.replace(request, text=work.start)
-        reduction = run(request, _Telling(work, tell))
+        reduction = run(request, _Telling(work, tell), self._shelf)
         again = dataclasses.replace(self._request(work, reduction.source), output=None)
         return {**reduced_wire(reduction), "text": reduction.source, "check": self._checked_again(again, work, tell)}
 
     def _checked_again(self, request: Request, work: Work, tell: Callable[[Event], None]) -> Mapping[str, Any] | None:
         """What the result fails by, as the scripts are asked it; None where it cannot be said."""
         try:
-            found: Checked = check(request, self._pool, _Telling(work, tell))
+            found: Checked = check(request, self._shelf, _Telling(work, tell))
         except ShrinkReproError:
             return None
         return found.wire()
@@ -160,15 +157,6 @@ class ScriptWorker:
         if self._scratch is None:
             self._scratch = scratches.make_scratch()
         return self._scratch
-
-    def _pool(self, target: Target) -> Pool:
-        """Warm servers for ``target``, kept for scripts with the same surroundings."""
-        surroundings = repr(dataclasses.replace(target, modules=()))
-        if surroundings not in self._pools:
-            for pool in self._pools.values():  # one at a time: each takes its memory
-                pool.close()
-            self._pools = {surroundings: Pool(target, 1)}
-        return self._pools[surroundings]
 
 
 class _Telling:

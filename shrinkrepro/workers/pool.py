@@ -152,8 +152,15 @@ class Pool:
         modules = self._remembered_lessons(sorted(self.learned))
         if not modules or self.spawn:
             return False
+        self.teach(modules)
+        return True
+
+    def teach(self, modules: Sequence[str]) -> None:
+        """Let the servers that run, and those to come, import ``modules``."""
         self.target = replace(self.target, modules=(*self.target.modules, *modules))
         running = [server for server in self._servers if server is not None]
+        if not modules or not running:
+            return
         try:
             for server in running:
                 server.learn(modules)
@@ -162,10 +169,9 @@ class Pool:
         except (ServerDied, ThreadsStarted) as failure:
             self.refused = (*self.refused, *(failure.modules if isinstance(failure, ThreadsStarted) else modules))
             self.restart()
-            return True
+            return
         self._learned.clear()
         self._take_report(running[0].report)
-        return True
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Run all jobs; the executions come in the order of the jobs."""
