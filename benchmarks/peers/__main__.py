@@ -1,5 +1,7 @@
 """``python -m benchmarks.peers``: run shrinkrepro and the peers on the same scripts; ``--setup`` installs the peers.
 
+Times are processor seconds (``clock``).
+
 Decision: runs are made one after another on one core, ours too, with one worker each, and resumed by the rows that are
 there already; so a table of hours can be made in pieces and beside other work.
 """
@@ -76,9 +78,11 @@ def main(
     only: Annotated[str, typer.Option(help="Names of scripts or their beginnings, with commas between.")] = "",
     peers: Annotated[str, typer.Option(help="Names of peers, with commas between; empty: all that are there.")] = "",
     modes: Annotated[str, typer.Option(help="Of reduce, served, fresh.")] = f"{REDUCE},{SERVED},{FRESH}",
-    budget: Annotated[str, typer.Option(help="Of shrinkrepro's own runs.")] = "5m",
-    budget_served: Annotated[str, typer.Option(help="Of a peer with the warm server behind its test.")] = "2m",
-    budget_fresh: Annotated[str, typer.Option(help="Of a peer whose test starts an interpreter.")] = "5m",
+    budget: Annotated[str, typer.Option(help="Of shrinkrepro's own runs, in wall time.")] = "15m",
+    budget_served: Annotated[
+        str, typer.Option(help="Of a peer with the warm server behind its test, in processor seconds.")
+    ] = "2m",
+    budget_fresh: Annotated[str, typer.Option(help="Of a peer whose test starts an interpreter, likewise.")] = "5m",
     first: Annotated[int, typer.Option(help="Only so many of the scripts; 0: all.")] = 0,
     core: Annotated[int, typer.Option(help="The core that everything is bound to; -1: any.")] = -1,
     again: Annotated[bool, typer.Option("--again", help="Make rows anew that are there.")] = False,

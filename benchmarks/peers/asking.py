@@ -10,12 +10,14 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tokenize import TokenError
 from typing import Protocol
 
 from benchmarks import tokens
+from benchmarks.peers.clock import processor_seconds
 from benchmarks.peers.judging import INTERESTING, NO_PROGRAM
 
 SOCKET, CLIENT = "test.sock", "interesting"
@@ -31,16 +33,17 @@ class Judge(Protocol):
 
 @dataclass
 class Record:
-    """What was asked so far. ``curve`` has (seconds, queries, tokens) of each smaller interesting text."""
+    """What was asked so far. ``curve`` has (seconds, wall seconds, queries, tokens) of each smaller interesting text;
+    ``started`` is the ``time.monotonic`` and the ``processor_seconds`` at the start."""
 
-    start: float
+    started: tuple[float, float]
     queries: int = 0
     run: int = 0  # of them, those that compiled and so were run
     tokens: int | None = None
     best: str = ""
-    curve: list[tuple[float, int, int]] = field(default_factory=list)
+    curve: list[tuple[float, float, int, int]] = field(default_factory=list)
 
-    def note(self, text: str, verdict: str, now: float) -> None:
+    def note(self, text: str, verdict: str, now: float, used: Callable[[], float] = processor_seconds) -> None:
         """Take one answered query; ``now`` as by ``time.monotonic``."""
         self.queries += 1
         self.run += verdict != NO_PROGRAM
@@ -52,7 +55,8 @@ class Record:
             return
         if self.tokens is None or size < self.tokens:
             self.tokens, self.best = size, text
-            self.curve.append((round(now - self.start, 2), self.queries, size))
+            seconds, wall = used() - self.started[1], now - self.started[0]
+            self.curve.append((round(seconds, 2), round(wall, 2), self.queries, size))
 
 
 class Asking:
@@ -69,7 +73,7 @@ class Asking:
         self._server.bind(str(self.path))
         self._server.listen(8)
         self._server.settimeout(_PATIENCE)
-        self.record = Record(time.monotonic())
+        self.record = Record((time.monotonic(), processor_seconds()))
 
     def answer(self) -> None:
         """Answer one query, or return after a moment when none comes."""

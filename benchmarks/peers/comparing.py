@@ -49,7 +49,7 @@ def same_bug(row: Row) -> bool:
 
 
 def cost(row: Row) -> float:
-    """Wall time in fresh runs of the script, as they took around it."""
+    """Its time in fresh runs of the script, as they took around it."""
     return row.seconds / statistics.fmean(row.fresh)
 
 
@@ -72,7 +72,7 @@ def race(mine: Row, peer: Row) -> Race | None:
     """The race of one peer with us; None where it came to no smaller program or slipped."""
     if not same_bug(peer) or len(peer.curve) < 2:
         return None
-    theirs, _, size = peer.curve[-1]
+    theirs, *_, size = peer.curve[-1]
     reached = mine.reached(size) if same_bug(mine) else None
     return Race(peer, size, theirs, reached[0] if reached else None)
 

@@ -43,9 +43,12 @@ smallest text for which the test said yes.
 
 What a result is in truth is found by fresh runs with the bug there and with it taken out: **slipped** is another
 failure, or one without the bug; **broken** (~) has the bug, but fails otherwise without it, by a name that nothing
-binds, say. *cut* is a run that its budget ended. A *fresh run* is the script alone in an interpreter, timed before and
-after each row; the machine was shared, so compare times in these units. Means are geometric, over the results that did
-not slip, with their geometric standard deviation.
+binds, say. *cut* is a run that its budget ended.
+
+Seconds are **processor seconds** of all processes of a run, budgets too: the machine was shared, and on a core of its
+own they are the wall time of reducers that run one thing at a time. A *fresh run* is the script alone in an
+interpreter, timed before and after each row. Means are geometric, over the results that did not slip, with their
+geometric standard deviation.
 """
 
 
@@ -101,7 +104,7 @@ def means(rows: Sequence[Row], mode: str) -> str:
             str(of(lambda row: _ratio(row, mine.get(row.subject)))),
             str(of(lambda row: row.queries)),
             str(of(cost)),
-            str(of(lambda row: row.cpu)),
+            str(of(lambda row: row.seconds)),
             str(sum(row.ended == "finished" for row in chosen)),
             str(sum(row.truth == "slipped" for row in chosen)),
             str(sum(row.truth == "broken" for row in chosen)),
@@ -112,7 +115,7 @@ def means(rows: Sequence[Row], mode: str) -> str:
         chosen = [row for row in rows if row.peer == name and row.mode == mode]
         if chosen:
             body.append(line(name, title, chosen))
-    head = ["", "same bug", "tokens", "/ by hand", "/ ours", "queries", "fresh runs", "processor s"]
+    head = ["", "same bug", "tokens", "/ by hand", "/ ours", "queries", "fresh runs", "seconds"]
     return table([*head, "finished", "slipped", "broken"], body)
 
 
@@ -188,9 +191,9 @@ def our_runs(rows: Sequence[Row]) -> str:
     for row in ours(rows).values():
         hand = "" if row.by_hand is None else str(row.by_hand)
         fresh = f"{statistics.fmean(row.fresh):.1f}"
-        numbers = [str(row.before), hand, cell(row), str(row.queries), fresh, f"{cost(row):.1f}", f"{row.cpu:.0f}"]
+        numbers = [str(row.before), hand, cell(row), str(row.queries), fresh, f"{cost(row):.1f}", f"{row.wall:.0f}"]
         body.append([f"{row.subject} ({row.kind})", *numbers])
-    head = ["script", "before", "by hand", "after", "queries", "a fresh run, s", "cost in fresh runs", "processor s"]
+    head = ["script", "before", "by hand", "after", "queries", "a fresh run, s", "in fresh runs", "wall s"]
     return table(head, body)
 
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks import tokens
+from benchmarks.peers.clock import processor_seconds
 from benchmarks.peers.subjects import select
 from shrinkrepro.api import Silent
 from shrinkrepro.errors import ShrinkReproError
@@ -20,13 +21,17 @@ from shrinkrepro.session.run import run
 
 
 class Steps(Silent):
-    """Writes (seconds, queries, tokens) of each smaller program when it is accepted: a killed run has them too."""
+    """Writes a point for each smaller program when it is accepted, as ``rows`` has them: a killed run has them too."""
 
     def __init__(self, start: float, path: Path) -> None:
         self._start, self._path = start, path
         self._queries = 0
         self._tokens: int | None = None
-        self.curve: list[tuple[float, int, int]] = []
+        self.curve: list[tuple[float, float, int, int]] = []
+
+    def point(self, queries: int, size: int) -> tuple[float, float, int, int]:
+        """Where it stands: processor seconds, wall seconds, queries, tokens."""
+        return round(processor_seconds(), 2), round(time.monotonic() - self._start, 2), queries, size
 
     def query(self, counts: Counts, strategy: str) -> None:
         """Note how many queries were run."""
@@ -37,7 +42,7 @@ class Steps(Silent):
         size = tokens.count(source)
         if self._tokens is None or size < self._tokens:
             self._tokens = size
-            self.curve.append((round(time.monotonic() - self._start, 2), self._queries, size))
+            self.curve.append(self.point(self._queries, size))
             self._path.write_text(json.dumps({"curve": self.curve, "source": source}), encoding="utf-8")
 
 
@@ -52,8 +57,8 @@ def main(name: str, folder: Path, python: str, budget: float, start: float) -> i
         path.write_text(json.dumps({"error": str(error)}), encoding="utf-8")
         return error.exit_code
     size = tokens.count(found.source)
-    last = (round(time.monotonic() - start, 2), found.counts.run, size)
-    curve = [*steps.curve, last] if not steps.curve or size < steps.curve[-1][2] else steps.curve
+    last = steps.point(found.counts.run, size)
+    curve = [*steps.curve, last] if not steps.curve or size < steps.curve[-1][-1] else steps.curve
     result = {"curve": curve, "source": found.source, "queries": found.counts.run, "ended": found.ended}
     path.write_text(json.dumps(result), encoding="utf-8")
     return 0

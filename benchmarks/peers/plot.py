@@ -27,8 +27,8 @@ def points(rows: Sequence[Row], over: str) -> list[dict[str, Any]]:
     for row in rows:
         if not row.curve:
             continue
-        end = (row.seconds, row.queries, row.curve[-1][2])
-        for order, (seconds, queries, tokens) in enumerate([*row.curve, end]):
+        end = (row.seconds, row.wall, row.queries, row.curve[-1][-1])
+        for order, (seconds, _, queries, tokens) in enumerate([*row.curve, end]):
             found.append(
                 {
                     "script": row.subject,
@@ -47,7 +47,7 @@ def svg(rows: Sequence[Row], over: str) -> str:
     """The plot. Rows of scripts that no peer was run on are left out."""
     compared = {row.subject for row in rows if row.peer != OURS}
     shown = [row for row in rows if row.subject in compared]
-    title = "seconds" if over == "time" else "queries"
+    title = "processor seconds" if over == "time" else "queries"
     names = ["shrinkrepro", *(peer.title for peer in PEERS)]
     specification = {
         "background": "white",

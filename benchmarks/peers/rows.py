@@ -18,11 +18,11 @@ OURS = "shrinkrepro"
 
 @dataclass(frozen=True)
 class Row:
-    """One run. ``curve`` has (seconds, queries, tokens) whenever a smaller interesting text was found; of a peer,
-    ``source`` is the smallest text for which the test said yes, whatever it had on disk when its time was up.
+    """One run. ``curve`` has (seconds, wall seconds, queries, tokens) whenever a smaller interesting text was found; a
+    peer's ``source`` is the smallest text for which the test said yes, whatever it had on disk when its time was up.
 
-    ``fresh`` are seconds of fresh runs of the script before and after; ``cpu`` are processor seconds of all processes.
-    ``ended``: "finished", "budget", or how it failed.
+    Seconds are processor seconds of all processes of the run, as in ``clock``; those of ``fresh`` are of runs of the
+    script alone, before and after. ``ended``: "finished", "budget", or how it failed.
     """
 
     subject: str
@@ -33,11 +33,11 @@ class Row:
     before: int
     by_hand: int | None = None
     after: int | None = None
-    curve: tuple[tuple[float, int, int], ...] = ()
+    curve: tuple[tuple[float, float, int, int], ...] = ()
     queries: int = 0
     run: int = 0
     seconds: float = 0.0
-    cpu: float = 0.0
+    wall: float = 0.0
     fresh: tuple[float, ...] = ()
     ended: str = ""
     truth: str = ""  # same, broken, slipped: ``subjects`` says what they mean
@@ -55,7 +55,7 @@ class Row:
 
     def reached(self, size: int) -> tuple[float, int] | None:
         """When it first had ``size`` tokens or fewer: (seconds, queries); None if it never did."""
-        return next(((seconds, queries) for seconds, queries, tokens in self.curve if tokens <= size), None)
+        return next(((seconds, queries) for seconds, _, queries, tokens in self.curve if tokens <= size), None)
 
 
 def append(row: Row, folder: Path = FOLDER) -> None:

@@ -1,7 +1,8 @@
 """One run: a reducer started on a script, answered until it ends or its time is up, and its result looked at.
 
-Decision: the clock of a peer runs from its own start; that of the warm server behind its test is not charged to it,
-while shrinkrepro's start of the same server is. A result is what the test said yes to, judged by ground truth.
+Decision: a peer's clock runs from its own start; the start of the warm server behind its test is not charged to it,
+while shrinkrepro's start of the same server is charged to us. A result is what the test said yes to; ground truth then
+judges it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import contextlib
 import json
 import os
 import platform
-import resource
 import signal
 import subprocess
 import sys
@@ -20,11 +20,14 @@ from pathlib import Path
 
 from benchmarks import fresh, tokens
 from benchmarks.peers.asking import Asking
+from benchmarks.peers.clock import processor_seconds
 from benchmarks.peers.judging import FRESH_LEAST, Judging
 from benchmarks.peers.rows import OURS, Row
 from benchmarks.peers.subjects import Subject
 from benchmarks.peers.tools import CANDIDATE, Peer, Place
 
+WALL = 10.0  # times its budget of processor seconds, the wall time after which a run is given up
+LOOK = 0.5  # seconds between two looks at the processor time, which costs some milliseconds
 GRACE = 60.0  # seconds over its budget before shrinkrepro is killed: it confirms its result after it
 ROOT = Path(__file__).parents[2]
 
@@ -61,11 +64,6 @@ def revision() -> str:
     return head.stdout.strip() + ("+" if changed.returncode else "")
 
 
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -77,11 +75,10 @@ def run_peer(
 ) -> dict[str, object]:
     """Let a peer reduce the subject in ``folder``; fields of a row."""
     (folder / CANDIDATE).write_text(judging.text, encoding="utf-8")
-    before = _cpu_seconds()
     with (folder / "output").open("wb") as output:
-        asking = Asking(judging, mode, folder, time.monotonic() + budget)
+        asking = Asking(judging, mode, folder, time.monotonic() + WALL * budget)
         place = Place(home, folder, asking.client, asking.path, int(max(FRESH_LEAST * 3, budget)))
-        start = asking.record.start
+        start, used = asking.record.started
         process = subprocess.Popen(
             list(peer.command(place)),
             stdin=subprocess.DEVNULL,
@@ -92,22 +89,28 @@ def run_peer(
             start_new_session=True,
         )
         try:
-            while process.poll() is None and time.monotonic() < start + budget:
+            looked = start
+            while process.poll() is None:
                 asking.answer()
+                now = time.monotonic()
+                if now > looked + LOOK:
+                    looked = now
+                    if processor_seconds() > used + budget or now > start + WALL * budget:
+                        break
             code = process.poll()
+            seconds, wall = processor_seconds() - used, time.monotonic() - start
         finally:
             _kill(process)
             asking.close()
     record = asking.record
-    seconds = time.monotonic() - start
     ended = "budget" if code is None else "finished" if code == 0 else f"exit {code}: {_last_line(folder / 'output')}"
     return {
         "after": record.tokens,
         "curve": tuple(record.curve),
         "queries": record.queries,
         "run": record.run,
-        "seconds": round(min(seconds, budget) if code is None else seconds, 2),
-        "cpu": round(_cpu_seconds() - before, 1),
+        "seconds": round(seconds, 2),
+        "wall": round(wall, 2),
         "ended": ended,
         "source": record.best,
         "version": peer.version_of(home),
@@ -116,7 +119,7 @@ def run_peer(
 
 def run_ours(subject: Subject, budget: float, folder: Path, python: str) -> dict[str, object]:
     """Let shrinkrepro reduce the subject; fields of a row."""
-    before, start = _cpu_seconds(), time.monotonic()
+    used, start = processor_seconds(), time.monotonic()
     argv = [sys.executable, "-m", "benchmarks.peers.ours", subject.name, str(folder), python, str(budget), str(start)]
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
     run = fresh.command(argv, budget + GRACE, {"PYTHONPATH": path, "NO_COLOR": "1"})
@@ -124,14 +127,14 @@ def run_ours(subject: Subject, budget: float, folder: Path, python: str) -> dict
     data = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
     ended = {"minimal": "finished"}.get(data.get("ended", ""), data.get("ended") or data.get("error") or run.last_line)
     curve = tuple(tuple(point) for point in data.get("curve", ()))
-    queries = data.get("queries", curve[-1][1] if curve else 0)
+    queries = data.get("queries", curve[-1][2] if curve else 0)
     return {
         "after": tokens.count(data["source"]) if "source" in data else None,
         "curve": curve,
         "queries": queries,
         "run": queries,
-        "seconds": round(run.seconds, 2),
-        "cpu": round(_cpu_seconds() - before, 1),
+        "seconds": round(processor_seconds() - used, 2),
+        "wall": round(run.seconds, 2),
         "ended": "killed" if run.code == fresh.TIMED_OUT else ended,
         "source": data.get("source", ""),
         "version": revision(),
@@ -154,12 +157,12 @@ def measured(
     conditions = machine(core)
     script = folder / "original.py"
     script.write_text(judging.text, encoding="utf-8")
-    timing = [fresh.script(python, subject.script(folder), 600.0).seconds]
+    timing = [_fresh_seconds(subject, folder, python)]
     if peer is None:
         found = run_ours(subject, budget, folder, python)
     else:
         found = run_peer(subject, peer, home, mode, budget, judging, folder)
-    timing.append(fresh.script(python, subject.script(folder), 600.0).seconds)
+    timing.append(_fresh_seconds(subject, folder, python))
     if found["source"]:
         result = folder / "result.py"
         result.write_text(str(found["source"]), encoding="utf-8")
@@ -180,6 +183,12 @@ def measured(
     )
 
 
+def _fresh_seconds(subject: Subject, folder: Path, python: str) -> float:
+    used = processor_seconds()
+    fresh.script(python, subject.script(folder), 600.0)
+    return processor_seconds() - used
+
+
 def _by_hand(subject: Subject) -> int | None:
     return None if subject.case is None else tokens.count(subject.case.by_hand.read_text(encoding="utf-8"))
 
@@ -194,5 +203,5 @@ def line(row: Row) -> str:
     after = "-" if row.after is None else str(row.after)
     return (
         f"{row.subject[:38]:38} {row.peer:17} {row.mode:6} {row.before:5} -> {after:>5} tokens {row.queries:6} queries "
-        f"{row.seconds:6.1f} s {row.cpu:6.1f} cpu  {row.truth or '-':7} {row.ended}"
+        f"{row.seconds:6.1f} s ({row.wall:6.1f} wall)  {row.truth or '-':7} {row.ended}"
     )

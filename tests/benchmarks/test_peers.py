@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -18,6 +19,7 @@ from benchmarks.index import Case
 from benchmarks.peers import comparing, document, plot, rows
 from benchmarks.peers.__main__ import main, planned
 from benchmarks.peers.asking import Asking, Record
+from benchmarks.peers.clock import processor_seconds
 from benchmarks.peers.judging import FRESH, INTERESTING, NO_PROGRAM, OTHER, SERVED, Judging
 from benchmarks.peers.rows import OURS, Row
 from benchmarks.peers.subjects import PLACES, Subject, drawn, select
@@ -26,7 +28,9 @@ from benchmarks.peers.tools import PEERS, named
 BUDGETS = {"reduce": 300.0, SERVED: 120.0, FRESH: 300.0}
 
 
-def row(peer: str, after: int | None, *curve: tuple[float, int, int], mode: str = SERVED, truth: str = "same") -> Row:
+def row(
+    peer: str, after: int | None, *curve: tuple[float, float, int, int], mode: str = SERVED, truth: str = "same"
+) -> Row:
     """A row of one script."""
     return Row(
         subject="ad01",
@@ -40,7 +44,7 @@ def row(peer: str, after: int | None, *curve: tuple[float, int, int], mode: str 
         curve=curve,
         queries=100,
         seconds=100.0,
-        cpu=50.0,
+        wall=50.0,
         fresh=(2.0, 3.0),
         ended="finished",
         truth=truth,
@@ -75,22 +79,22 @@ def test_the_client_asks_and_the_record_is_kept(tmp_path: Path) -> None:
         asking.answer()
     asking.close()
     assert codes == [0, 1, 0]
-    assert [point[1:] for point in asking.record.curve] == [(1, 5), (3, 1)]
+    assert [point[2:] for point in asking.record.curve] == [(1, 5), (3, 1)]
     assert (asking.record.queries, asking.record.best) == (3, "x")
 
 
 @given(st.lists(st.sampled_from(["a", "a + a", "a + a + a", "'unclosed"]), max_size=20))
 def test_a_record_only_falls(texts: list[str]) -> None:
-    record = Record(0.0)
+    record = Record((0.0, 0.0))
     for number, text in enumerate(texts):
-        record.note(text, INTERESTING, float(number))
-    sizes = [tokens for _, _, tokens in record.curve]
+        record.note(text, INTERESTING, float(number), lambda: 1.0)
+    sizes = [tokens for *_, tokens in record.curve]
     assert sizes == sorted(set(sizes), reverse=True)
     assert record.queries == len(texts)
 
 
 def test_rows_come_back_and_the_latest_of_a_run_counts(tmp_path: Path) -> None:
-    first, other = row("cvise", 50, (1.0, 1, 500), (9.5, 80, 50)), row("picire", 60)
+    first, other = row("cvise", 50, (1.0, 9.0, 1, 500), (9.5, 9.0, 80, 50)), row("picire", 60)
     later = dataclasses.replace(first, after=40, date="2026-12-02T05:00:00+00:00")
     for one in (first, other, later):
         rows.append(one, tmp_path)
@@ -106,9 +110,7 @@ def test_a_broken_row_is_named(tmp_path: Path) -> None:
     assert "line 1" in done.output
 
 
-def _command():  # type: ignore[no-untyped-def]
-    import typer
-
+def _command() -> typer.Typer:
     app = typer.Typer()
     app.command()(main)
     return app
@@ -141,22 +143,22 @@ def test_ours_comes_first_and_every_peer_gets_every_script() -> None:
 
 
 def test_a_race_is_run_to_the_peers_end() -> None:
-    mine = row(OURS, 20, (4.0, 1, 500), (10.0, 90, 45), (20.0, 200, 20))
-    found = comparing.race(mine, row("cvise", 50, (1.0, 1, 500), (90.0, 80, 50)))
+    mine = row(OURS, 20, (4.0, 9.0, 1, 500), (10.0, 9.0, 90, 45), (20.0, 9.0, 200, 20))
+    found = comparing.race(mine, row("cvise", 50, (1.0, 9.0, 1, 500), (90.0, 9.0, 80, 50)))
     assert found is not None
     assert (found.size, found.theirs, found.ours, found.times) == (50, 90.0, 10.0, 9.0)
-    assert comparing.race(mine, row("cvise", 5, (1.0, 1, 500), (90.0, 80, 5), truth="slipped")) is None
-    smaller = comparing.race(mine, row("cvise", 10, (1.0, 1, 500), (90.0, 80, 10)))
+    assert comparing.race(mine, row("cvise", 5, (1.0, 9.0, 1, 500), (90.0, 9.0, 80, 5), truth="slipped")) is None
+    smaller = comparing.race(mine, row("cvise", 10, (1.0, 9.0, 1, 500), (90.0, 9.0, 80, 10)))
     assert smaller is not None
     assert smaller.ours is None
     assert smaller.times == 0
 
 
 def test_losses_are_told() -> None:
-    mine = row(OURS, 20, (4.0, 1, 500), (30.0, 200, 20))
-    smaller = row("cvise", 10, (1.0, 1, 500), (90.0, 80, 10))
-    sooner = row("picire", 100, (1.0, 1, 500), (2.0, 80, 100))
-    slipped = row("lithium", 2, (1.0, 1, 500), (2.0, 80, 2), truth="slipped")
+    mine = row(OURS, 20, (4.0, 9.0, 1, 500), (30.0, 9.0, 200, 20))
+    smaller = row("cvise", 10, (1.0, 9.0, 1, 500), (90.0, 9.0, 80, 10))
+    sooner = row("picire", 100, (1.0, 9.0, 1, 500), (2.0, 9.0, 80, 100))
+    slipped = row("lithium", 2, (1.0, 9.0, 1, 500), (2.0, 9.0, 80, 2), truth="slipped")
     told = comparing.losses([mine, smaller, sooner, slipped])
     assert [text.split(":")[1].split(",")[0].strip() for text in told] == ["cvise", "picire"]
 
@@ -169,9 +171,9 @@ def test_the_spread_of_equal_numbers_is_one() -> None:
 
 def test_the_page_says_what_is_there_and_what_is_not() -> None:
     found = [
-        row(OURS, 20, (4.0, 1, 500), (30.0, 200, 20)),
-        row("cvise", 50, (1.0, 1, 500), (90.0, 80, 50)),
-        row("picire", 70, (1.0, 1, 500), (80.0, 80, 70), truth="broken"),
+        row(OURS, 20, (4.0, 9.0, 1, 500), (30.0, 9.0, 200, 20)),
+        row("cvise", 50, (1.0, 9.0, 1, 500), (90.0, 9.0, 80, 50)),
+        row("picire", 70, (1.0, 9.0, 1, 500), (80.0, 9.0, 80, 70), truth="broken"),
         row("shrinkray", None, mode=FRESH),
     ]
     page = document.page(found)
@@ -193,6 +195,18 @@ def test_no_rows_is_told(tmp_path: Path) -> None:
 
 def test_what_is_not_installed_is_not_run(tmp_path: Path) -> None:
     assert [peer.name for peer in PEERS if peer.packages and peer.installed(tmp_path / peer.name)] == []
+
+
+def test_processor_seconds_are_those_of_children_too() -> None:
+    before = processor_seconds()
+    work = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {work!r}])"])
+    child = subprocess.Popen([sys.executable, "-c", work + "\nprint(1, flush=True); input()"], stdin=-1, stdout=-1)
+    assert child.stdout is not None
+    child.stdout.readline()
+    used = processor_seconds() - before
+    child.communicate(b"\n")
+    assert used >= 0.58
 
 
 @pytest.mark.torch
