@@ -10,6 +10,7 @@ Wire form (made by ``target.observe``)::
     fact = {"n": times evaluated, "same": every evaluation gave an equal description,
             "v": description of the first value, "o": identity of the first value (objects, tensors, modules),
             "t": order number of the first evaluation,
+            "w": [order number, description] of the next values, up to the eighth, if one differed, else absent,
             "callee": line of the user function or class that a Call reached (only for Call nodes), else absent}
 
 Descriptions (``"v"``), by ``"k"``:
@@ -23,7 +24,9 @@ Descriptions (``"v"``), by ``"k"``:
     dict      {"k": "dict", "items": [[key, value], ..]}
     module    {"k": "module", "cls": "torch.nn.modules.linear.Linear", "r": constructor text or None,
                "line": class line or None}
-    function  {"k": "function", "name": "torch.sin" or own name, "line": its def's line in the program, or None}
+    function  {"k": "function", "name": "torch.sin" or own name, "line": its def's line in the program, or None,
+               "owner": line of the class of the object that it is bound to, if that is a class of the program,
+               "made": [transform, its options as source], "of": description of the function that was transformed}
     type      {"k": "type", "name": .., "line": class line or None}
     object    {"k": "object", "cls": qualified class name, "line": class line or None}
 """
@@ -50,6 +53,15 @@ class ExprFact:
     identity: int | None  # of the first value, for things that have one
     order: int  # of the first evaluation among all
     callee: int | None  # for a call: the line of the user's def or class that it reached
+    later: tuple[Description, ...] = ()  # of the values after the first, up to the eighth, where one differed
+    orders: tuple[int, ...] = ()  # of the evaluations that gave them
+
+    def at(self, turn: int) -> Description:
+        """The value of evaluation number ``turn``, from 0; of the last for -1; the first where that is not known."""
+        known = (self.value, *self.later)
+        if turn < 0:
+            return known[-1] if len(known) == self.count else self.value
+        return known[turn] if turn < len(known) else self.value
 
     @property
     def kind(self) -> str:
@@ -86,7 +98,14 @@ class Facts:
                 raw = exprs.get(position_key(node))
                 if raw is not None:
                     self._exprs[path] = ExprFact(
-                        int(raw["n"]), bool(raw["same"]), raw["v"], raw.get("o"), int(raw["t"]), raw.get("callee")
+                        int(raw["n"]),
+                        bool(raw["same"]),
+                        raw["v"],
+                        raw.get("o"),
+                        int(raw["t"]),
+                        raw.get("callee"),
+                        tuple(seen for _, seen in raw.get("w", ())),
+                        tuple(int(order) for order, _ in raw.get("w", ())),
                     )
 
     @classmethod

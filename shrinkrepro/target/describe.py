@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from shrinkrepro.target.module_text import constructor_text
 
@@ -30,6 +30,7 @@ class Describer:
         self.path = path
         self.class_lines = class_lines
         self.constants = (torch.dtype, torch.layout, torch.memory_format)
+        self.transforms = _inner_code(torch)
 
     def __call__(self, value: Any, depth: int = DEPTH) -> Description:
         """The description of ``value``."""
@@ -133,6 +134,35 @@ class Describer:
 
     def function(self, value: Any) -> Description:
         """The description of something that is called."""
+        return {**self._called(value), **self._made(value)}
+
+    def _made(self, value: Any) -> Description:
+        """Of what a transform made: its name and options, and what it was made of."""
+        code = getattr(value, "__code__", None)
+        name = self.transforms.get(code) if isinstance(code, types.CodeType) else None
+        if code is None or name is None:
+            return {}
+        held = dict(zip(code.co_freevars, (cell.cell_contents for cell in value.__closure__ or ())))
+        words = []
+        for option, usual in _OPTIONS.items():
+            text = self._plain_text(held[option]) if option in held else usual
+            if text is None or "func" not in held:
+                return {}
+            if text != usual:
+                words.append("%s=%s" % (option, text))
+        return {"made": [name, ", ".join(words)], "of": self(held["func"], 0)}
+
+    def _plain_text(self, value: Any) -> Optional[str]:
+        """Source for an option of a transform: a constant, or a tuple or list of such."""
+        if type(value) not in (tuple, list):
+            return self.source_text(value)
+        inner = [self._plain_text(item) for item in value]
+        if None in inner:
+            return None
+        text = ", ".join(str(item) for item in inner)
+        return "[%s]" % text if type(value) is list else "(%s%s)" % (text, "," if len(value) == 1 else "")
+
+    def _called(self, value: Any) -> Description:
         line = None
         inner = getattr(value, "__wrapped__", value)
         code = getattr(getattr(inner, "__func__", inner), "__code__", None)
@@ -154,7 +184,10 @@ class Describer:
             if module is None and getattr(torch, name, None) is value:
                 module = "torch"
             name = "%s.%s" % (module, name) if module not in (None, "builtins", "__main__") else name
-        return {"k": "function", "name": name, "line": line}
+        found: Description = {"k": "function", "name": name, "line": line}
+        if line is not None and isinstance(value, types.MethodType):
+            found["owner"] = self.class_line(owner if isinstance(owner, type) else type(owner))
+        return found
 
     def class_line(self, cls: type) -> Optional[int]:
         """The line of the program's class statement that made ``cls``."""
@@ -171,6 +204,22 @@ _FUNCTIONS = (
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
 )
+
+
+# What makes a function of a function, and the options of these that may be left out, with their usual values.
+_MAKERS = ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd")
+_OPTIONS = {"in_dims": "0", "out_dims": "0", "argnums": "0", "has_aux": "False", "chunk_size": "None"}
+_OPTIONS["randomness"] = "'error'"
+
+
+def _inner_code(torch: Any) -> Dict[Any, str]:
+    """The transform that makes functions of each code object."""
+    found: Dict[Any, str] = {}
+    for name in _MAKERS:
+        code = getattr(getattr(torch.func, name, None), "__code__", None)
+        inner: List[Any] = [c for c in getattr(code, "co_consts", ()) if isinstance(c, types.CodeType)]
+        found.update((c, name) for c in inner if "func" in c.co_freevars)
+    return found
 
 
 def _class_name(cls: type) -> str:

@@ -23,16 +23,18 @@ from shrinkrepro.target.instrument import LINE, VALUE, Instrumented
 
 JOURNAL = "facts"  # the file, in the child's folder
 COMPARED = 32  # evaluations of one expression that are compared with its first
+FOLLOWED = 8  # evaluations whose values are told where they differ
 DESCRIBE_SECONDS = 5.0  # spent on descriptions in one run; after that values are only counted
 
 
 class _Fact:
-    __slots__ = ("count", "identity", "open", "order", "same", "value")
+    __slots__ = ("count", "identity", "later", "open", "order", "same", "value")
 
     def __init__(self, value: Optional[Description], identity: Optional[int], order: int) -> None:
         self.count = 1
         self.same = True
         self.value = value
+        self.later: List[Tuple[int, Optional[Description]]] = []  # when the next evaluations were, and their values
         self.identity = identity
         self.order = order
         self.open = value is not None  # later values are still compared
@@ -77,6 +79,7 @@ class Observer:
         self.facts: Dict[int, _Fact] = {}
         self.lines: Dict[int, int] = {}
         self.spent = 0.0
+        self.clock = 0  # evaluations described
         self.journal = -1  # descriptor of the file for first values and lines
         self._identities: Dict[int, Tuple[Any, int]] = {}
         self._identity_count = 0
@@ -104,7 +107,7 @@ class Observer:
         """Record the first evaluation of an expression."""
         if self._busy:  # describing called back into the program
             return
-        order = len(self.facts)
+        order = self.clock = self.clock + 1
         self.facts[number] = fact = _Fact(None, None, order)
         if self.spent > DESCRIBE_SECONDS:
             return
@@ -123,13 +126,17 @@ class Observer:
                 self.journal = -1
 
     def again(self, fact: _Fact, value: Any) -> None:
-        """Compare a later evaluation with the first."""
+        """Describe a later evaluation, and compare it with the first."""
         if self._busy:
             return
-        if fact.count > COMPARED or self.spent > DESCRIBE_SECONDS:
+        if fact.count > (COMPARED if fact.same else FOLLOWED) or self.spent > DESCRIBE_SECONDS:
             fact.open = False
-        elif self._description(value) != fact.value:
-            fact.same = fact.open = False
+        else:
+            self.clock += 1
+            new = self._description(value)
+            fact.same = fact.same and new == fact.value
+            if fact.count <= FOLLOWED:
+                fact.later.append((self.clock, fact.value if new == fact.value else new))
 
     def wire(self) -> Dict[str, Any]:
         """What was seen, in ``core.facts``' wire form."""
@@ -141,9 +148,11 @@ class Observer:
         return {"lines": {str(line): count for line, count in self.lines.items()}, "exprs": exprs}
 
     def _entry(self, number: int, fact: _Fact) -> Dict[str, Any]:
-        entry = {"n": fact.count, "same": fact.same, "v": fact.value, "t": fact.order}
+        entry: Dict[str, Any] = {"n": fact.count, "same": fact.same, "v": fact.value, "t": fact.order}
         if fact.identity is not None:
             entry["o"] = fact.identity
+        if not fact.same and all(value is not None for _, value in fact.later):
+            entry["w"] = fact.later
         called = self.facts.get(self.program.callee.get(number, -1))
         if called is not None and called.value is not None and called.value.get("line") is not None:
             entry["callee"] = called.value["line"]

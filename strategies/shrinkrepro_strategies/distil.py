@@ -17,7 +17,9 @@ from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
-from shrinkrepro_strategies.frames import Hoist, running, stuck_stores, stuck_tests
+from shrinkrepro_strategies.frames import running, stuck_stores, stuck_tests
+from shrinkrepro_strategies.hoisting import Hoist
+from shrinkrepro_strategies.made import transforms_of
 from shrinkrepro_strategies.provenance import Provenance
 
 _INNERMOST = 5  # frames from which a program is made anew
@@ -38,7 +40,7 @@ def frame_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
         if _entered(program, facts, path) or _checks(program, path):
             continue
         for spelling in (0, 2):
-            hoist = Hoist(program, facts, torch, spelling)
+            hoist = Hoist(program, facts, torch, spelling, turn=-1)
             text = hoist.expression(path)
             if text is not None:
                 yield from program_of(program, hoist, text, imports)
@@ -64,7 +66,7 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
     inner = [path for path in inner if not _transforms(program, path)]
     stores = [path for path in stuck_stores(program, facts) if program.enclosing(path, ast.FunctionDef) is not None]
     for path in [*reversed(tests), *reversed(stores), *inner][:_INNERMOST]:
-        hoist = Hoist(program, facts, torch)
+        hoist = Hoist(program, facts, torch, turn=-1)
         leaves = _Leaves(program, _entered(program, facts, path))
         if path in stores:
             target = hoist.expression((*path, "targets", 0), leaves if leaves.entered else None, 1)
@@ -101,7 +103,7 @@ class _Leaves:
         """Any tensor is what was transformed: where a value was first seen before the transforms."""
         if fact.kind != "tensor":
             return None
-        self.tensors.append(fact.value)
+        self.tensors.append(fact.at(-1))
         return "x"
 
     def __call__(self, at: Path, fact: ExprFact) -> str | None:
@@ -121,8 +123,8 @@ class _Leaves:
                 return f"({inner},)" if fact.value["t"] == "tuple" else f"[{inner}]"
         if fact.kind != "tensor":
             return None
-        if fact.value.get("levels") or (not self.entered and isinstance(self._program.node(at), ast.Name)):
-            self.tensors.append(fact.value)
+        if fact.at(-1).get("levels") or (not self.entered and isinstance(self._program.node(at), ast.Name)):
+            self.tensors.append(fact.at(-1))
             return "x"
         return None
 
@@ -154,7 +156,7 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
         live.keep_reference()
         seen: set[tuple[str, ...]] = set()
         for given, spelling in itertools.product((False, True), (0, 2, 1)):
-            hoist = Hoist(program, facts, torch, spelling, live, given=given)
+            hoist = Hoist(program, facts, torch, spelling, live, given=given, turn=-1)
             text = hoist.expression(path)
             if text is not None and (lines := (*hoist.lines, text)) not in seen:
                 seen.add(lines)
@@ -208,6 +210,7 @@ def _levels(program: Program, facts: Facts, frames: list[Path]) -> list[_Level]:
         if name is None:
             at = _maker(program, (*path, "func"))
             node = program.node(at)
+            found += _seen(program, facts, at)
         while isinstance(node, ast.Call):
             full = calls.callee(program, at)
             name = calls.transform_name(full) or ("compile" if full == "torch.compile" else None)
@@ -224,7 +227,17 @@ def _levels(program: Program, facts: Facts, frames: list[Path]) -> list[_Level]:
                 break
             at = _maker(program, (*at, "args", 0))
             node = program.node(at)
+            found += _seen(program, facts, at)
     return found
+
+
+def _seen(program: Program, facts: Facts, path: Path) -> list[_Level]:
+    """The transforms that made what was seen at ``path``, where their calls stand elsewhere."""
+    fact = facts.of(path)
+    if fact is None or isinstance(program.node(path), ast.Call):
+        return []
+    torch, _ = calls.torch_spelling(program)
+    return [_Level(name, f"{torch}.func.{name}") for name, _ in transforms_of(fact.at(-1))]
 
 
 def _maker(program: Program, path: Path) -> Path:

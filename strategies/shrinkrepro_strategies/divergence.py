@@ -20,8 +20,10 @@ from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import exact_source
 from shrinkrepro_strategies.distil import failed_checks, program_of
-from shrinkrepro_strategies.frames import Hoist, callers
+from shrinkrepro_strategies.frames import callers
+from shrinkrepro_strategies.hoisting import Hoist
 from shrinkrepro_strategies.liveness import outermost
+from shrinkrepro_strategies.made import transforms_of
 from shrinkrepro_strategies.provenance import Provenance
 from shrinkrepro_strategies.twins import twins
 
@@ -29,6 +31,7 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.A
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _PLACES = 2  # expressions that a check is made of
 _TOLERANCE = 1e-4  # of the largest value: what differs by less may be rounding
+_NOISE = 1e-12  # what is smaller is the rounding of what should be nothing
 
 
 @strategy("first-divergence", tier=Tier.COARSE, against_reference=True)
@@ -40,11 +43,13 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     torch, imports = calls.torch_spelling(program)
     form, live = _form(program, facts, torch), Provenance(program)
-    for path in _first(facts, live) if form else ():
+    places = [*((path, 0) for path in _first(facts, live)), *_later_turns(program, facts, live)]
+    for path, turn in places if form else ():
         seen, reference = facts.items()[path], facts.reference.items()[path]
-        item, _ = _first_item(seen.value, reference.value)
+        item, _ = _first_item(seen.at(turn), reference.at(turn))
         for spelling in (0, 2):
-            hoist = Hoist(program, facts, torch, spelling, live, callers(program, facts, path), given=True)
+            under_way = callers(program, facts, path)
+            hoist = Hoist(program, facts, torch, spelling, live, under_way, given=True, turn=turn)
             text = hoist.expression(path)
             if text is None:
                 continue
@@ -92,6 +97,23 @@ def _form(program: Program, facts: Facts, torch: str) -> str:
 def _first(facts: Facts, live: Provenance) -> list[Path]:
     """The first of the differing expressions that owe their value to a transform."""
     return [path for path in divergent(facts) if live.transformed(path)][:_PLACES]
+
+
+def _later_turns(program: Program, facts: Facts, live: Provenance) -> list[tuple[Path, int]]:
+    """Calls of a loop or function that transforms get right at first and wrong in a later turn, with that turn."""
+    found: list[tuple[int, Path, int]] = []
+    for path, fact in facts.items().items():
+        other = facts.reference.of(path)
+        if other is None or not isinstance(program.node(path), ast.Call):
+            continue
+        called = facts.of((*path, "func"))
+        for turn in range(1 + min(len(fact.later), len(other.later))):
+            if _differs(fact.at(turn), other.at(turn)):
+                by_transform = called is not None and bool(transforms_of(called.at(turn)))
+                if turn and (by_transform or live.transformed(path)):
+                    found.append((fact.orders[turn - 1], path, turn))
+                break
+    return [(path, turn) for _, path, turn in sorted(found)][:_PLACES]
 
 
 def _later(program: Program, facts: Facts, order: int) -> Iterator[Path]:
@@ -182,7 +204,7 @@ def _close(one: list[float], other: list[float]) -> bool:
     scale = max((abs(v) for v in (*one, *other) if math.isfinite(v)), default=0.0)
     for a, b in zip(one, other):
         if math.isfinite(a) and math.isfinite(b):
-            if abs(a - b) > _TOLERANCE * scale:
+            if abs(a - b) > max(_TOLERANCE * scale, _NOISE):
                 return False
         elif a != b and not (math.isnan(a) and math.isnan(b)):
             return False

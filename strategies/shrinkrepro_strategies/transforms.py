@@ -13,7 +13,7 @@ from shrinkrepro.core.edits import Change, Edit, Path, replace
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies import calls, transformed
+from shrinkrepro_strategies import calls, made, transformed
 from shrinkrepro_strategies.slices import Slicer
 
 # What may stand in the place of a transform: the same call form, a smaller transform.
@@ -316,6 +316,7 @@ def smaller_functional(program: Program, facts: Facts) -> Iterator[Edit]:
 
 
 STRATEGIES = (
+    *made.STRATEGIES,
     *transformed.STRATEGIES,
     drop_transform,
     smaller_transform,
