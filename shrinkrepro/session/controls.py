@@ -1,7 +1,7 @@
 """The controls of one run: which they are, and whether a program passes them.
 
-Decision: they are settled once, on the original. Those that the user named must all be passed by it, or the run ends
-there; with none named, the strictest one that it passes is taken.
+Decision: they are settled on the original. Those that the user named must all be passed by it, or the run ends there;
+with none named, the strictest one that it passes is taken. What was too slow for it is asked again when half is gone.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Controls:
         self.seconds = FIRST_SECONDS  # of the slowest one
         self._named = named
         self._failed: Execution | None = None  # how the original failed the weakest one
+        self._slow: Control | None = None  # too slow for the last program that was asked, whose length this is:
+        self._length = 0
         self._pools = dict(pools or {})
 
     @property
@@ -70,6 +72,17 @@ class Controls:
         if known:
             self.chosen = ()
 
+    def reconsider(self, source: str, run: Run, limit: float) -> str:
+        """Take what was too slow for a program twice as long as ``source``, if that passes it in time.
+
+        What it means is told in a line; nothing is told where no control was added.
+        """
+        if self._slow is None or self.chosen is None or 2 * len(source) > self._length:
+            return ""
+        added = self._in_time(self._slow, source, run, limit)
+        self.chosen += added
+        return "".join(f"control: what is left {controls.passes(control)}" for control in added)
+
     def fails_all(self, wanted: Signature) -> str:
         """What it means that the original, which fails by ``wanted``, passes none, in words."""
         seen = signature_of(self._failed) if self._failed is not None else None
@@ -82,9 +95,15 @@ class Controls:
         mode = controls.beside(control.mode)
         if mode is None:
             return ()
-        other = Control(mode)
+        return self._in_time(Control(mode), source, run, limit)
+
+    def _in_time(self, other: Control, source: str, run: Run, limit: float) -> tuple[Control, ...]:
+        """``other``, if ``source`` passes it and it costs little; if it is slow, a shorter program may be asked."""
         [execution] = run([_job(other, source, limit)])
-        if execution.status != OK or execution.seconds > max(BESIDE_SECONDS, 3 * self.seconds):
+        most = max(BESIDE_SECONDS, 3 * self.seconds)
+        slow = execution.status in (TIMEOUT, LOST) or (execution.status == OK and execution.seconds > most)
+        self._slow, self._length = (other, len(source)) if slow else (None, 0)
+        if slow or execution.status != OK:
             return ()
         self.seconds = max(self.seconds, execution.seconds)
         return (other,)

@@ -130,19 +130,16 @@ class SessionJudge:
 
     def _observed(self, program: Program, mode: str) -> dict[str, Any] | None:
         """The facts of one observed run, if observation did not change how it ends."""
+
+        def ends_well(run: Execution) -> bool:
+            return self._same(run, program.source) if mode == OBSERVE else run.status == OK
+
+        limit = self._limit() * 3 + 2
         if self.flake is not None:
-            found = self.flake.failing(
-                program.source,
-                mode,
-                lambda run: self._same(run, program.source) if mode == OBSERVE else run.status == OK,
-                self._limit() * 3 + 2,
-            )
+            found = self.flake.failing(program.source, mode, ends_well, limit)
             return found.facts if found is not None else None
-        [execution] = self._run([Job(program.source, mode, self._limit() * 3 + 2, alone=True)])
-        if execution.status == LOST:
-            return None
-        same = self._same(execution, program.source) if mode == OBSERVE else execution.status == OK
-        return execution.facts if same else None
+        [execution] = self._run([Job(program.source, mode, limit, alone=True)])
+        return execution.facts if execution.status != LOST and ends_well(execution) else None
 
     def _same(self, execution: Execution, source: str) -> bool:
         return self._judged(execution, source).interesting
@@ -161,6 +158,11 @@ class SessionJudge:
             self.flake.adopt(self._rates[_digest(program.source)])
         if self.controls.chosen is None:
             self.settle_controls(program.source)
+        if chosen := self.controls.reconsider(program.source, self._run_controls, self._limit(self.controls.seconds)):
+            self._progress.note(chosen)
+            self._verdicts = {key: v for key, v in self._verdicts.items() if not v.interesting}  # nor asked it yet
+            self._confirmed &= self._verdicts.keys()
+            self._passed.clear()
 
     def fails_with(self, source: str, seeds: Sequence[int]) -> list[bool]:
         """Whether ``source`` fails the same with each of ``seeds`` of the harness."""
@@ -263,7 +265,7 @@ class SessionJudge:
         return here and self._seconds > SLOW and self.controls.seconds < CHEAP * self._seconds
 
     def _healthy(self, sources: Sequence[str]) -> dict[str, Verdict]:
-        """For each of ``sources``, whether it passes the controls of the target's own interpreter."""
+        """For each of ``sources``, whether it passes the target's own controls."""
         limit = self._limit(self.controls.seconds)
         verdicts = dict.fromkeys(sources, Verdict(Outcome.INTERESTING))
         jobs = [(source, job) for source in sources for job in self.controls.jobs(source, limit)]
@@ -329,10 +331,11 @@ class SessionJudge:
         if not verdict.interesting or counted.failing is None:
             return verdict
         limit = self._limit(self.controls.seconds)
-        for execution in self._run_controls(self.controls.jobs(source, limit)):
+        runs = self._run_controls(self.controls.jobs(source, limit))
+        for execution in chain(runs, self._runs_elsewhere(source, limit)):
             verdict = held(execution, verdict)
-        for execution in self._runs_elsewhere(source, limit) if verdict.interesting else ():
-            verdict = held(execution, verdict)
+            if not verdict.interesting:
+                break
         if verdict.interesting:
             self._seconds = counted.failing.seconds
             self._rates[_digest(source)] = counted.rate
@@ -352,12 +355,9 @@ class SessionJudge:
         return self._checks and "seed(" not in source
 
     def _run(self, jobs: Sequence[Job]) -> list[Execution]:
-        if not jobs:
-            return []
-        before = self.pool.recalled
-        executions = self.pool.run(jobs)
-        resumed = self.pool.recalled - before
-        self._count(len(jobs) - resumed, resumed)
+        known = self.pool.recalled
+        executions = self.pool.run(jobs) if jobs else []
+        self._count(len(jobs) - (self.pool.recalled - known), self.pool.recalled - known)
         return executions
 
     def _runs_elsewhere(self, source: str, limit: float) -> Iterator[Execution]:
