@@ -13,7 +13,7 @@ from shrinkrepro.core.edits import Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro_strategies.callees import Callee, callee_of, class_called, classes, function_at
-from shrinkrepro_strategies.calls import MAKERS, library_name, transform_name
+from shrinkrepro_strategies.calls import MAKERS, functional_name, library_name, transform_name
 from shrinkrepro_strategies.rewriting import Rewrite
 
 
@@ -111,6 +111,12 @@ def _climb(program: Program, facts: Facts, path: Path, callee: Callee, into: Sit
                 into.found.append(Site(up, 1, hidden, tuple(tuples), tuple(numbers), None, True))
             else:
                 into.complete = False
+            return
+        if functional_name(full) in ("jacobian", "hessian") and len(parent.args) == 2:
+            if isinstance(parent.args[1], ast.Tuple | ast.List):
+                into.found.append(Site(up, None, hidden, (*tuples, (*up, "args", 1)), tuple(numbers), None, True))
+            else:
+                into.found.append(Site(up, 1, hidden, tuple(tuples), tuple(numbers), None, True))
             return
         if name not in MAKERS and name != "compile":
             into.complete = False

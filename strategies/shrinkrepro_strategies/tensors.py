@@ -14,7 +14,7 @@ from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies import calls
+from shrinkrepro_strategies import calls, selections
 from shrinkrepro_strategies.slices import Slicer
 
 # Constructors from a size, with what is plainer, plainest first.
@@ -278,6 +278,7 @@ STRATEGIES = (
     python_dtype,
     drop_conversion,
     operand_for_operation,
+    *selections.STRATEGIES,
     simpler_operation,
     fewer_dimensions,
     plainer_tensor,

@@ -43,3 +43,12 @@ def test_what_reads_the_old_input_afterwards_keeps_it() -> None:
 
 def test_without_facts_nothing_is_known_of_it() -> None:
     assert candidates(entrances.later_input, SOURCE) == []
+
+
+def test_what_is_computed_twice_starts_later_in_both() -> None:
+    twice = SOURCE.replace("\ntorch.func.grad(f)(torch.zeros(3))", "\nx0 = torch.zeros(3)\ntorch.func.hessian(f)(x0)")
+    source = normal(f"{twice}\ntorch.autograd.functional.hessian(f, x0)")
+    found = candidates(entrances.later_input, source, ran(source, {**SEEN, "x0": tensor(3)}))
+    assert any(text.count("torch.tensor(0.0)") == 2 and "x0" not in text for text in found)
+    other = normal(source.replace("functional.hessian(f, x0)", "functional.hvp(f, x0, x0)"))
+    assert candidates(entrances.later_input, other, ran(other, {**SEEN, "x0": tensor(3)})) == []

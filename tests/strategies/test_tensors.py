@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrinkrepro_strategies import tensors
+from shrinkrepro_strategies import selections, tensors
 
 from tests.helpers import candidates, normal
 
@@ -81,3 +81,14 @@ def test_a_number_of_a_dtype_that_numbers_have_is_written_as_one() -> None:
     for before, after in (("zeros(1, dtype=int)", "tensor(0)"), ("ones(2, dtype=torch.bool)", "tensor(True)")):
         found = candidates(tensors.fewer_dimensions, f"import torch\ntorch.{before}")
         assert normal(f"import torch\ntorch.{after}") in found
+
+
+def test_a_branch_of_a_selection_becomes_a_number() -> None:
+    source = (
+        "import torch\ny = g(x)\ntorch.where(x > 0, x / n, y)\nx.masked_fill(m, n)\nx.where(m)\ntorch.where(m, 1, 2)"
+    )
+    found = candidates(selections.zero_for_branch, source)
+    assert normal(source.replace("y = g(x)\n", "").replace("x / n, y", "x / n, 0")) in found
+    assert normal(source.replace("x / n, y", "1, y")) in found
+    assert normal(source.replace("(m, n)", "(m, 0)")) in found
+    assert len(found) == 6
