@@ -32,6 +32,7 @@ from shrinkrepro.tasks.case_signature import table_of
 from shrinkrepro.tasks.inputs import checked, read_source
 from shrinkrepro.workers.fresh import run_fresh
 from shrinkrepro.workers.pool import Pool, default_jobs
+from shrinkrepro.workers.shelf import Shelf
 from shrinkrepro.workers.target import Target
 
 SECONDS = 60.0  # of one run; a hang ends after ``HANG_SECONDS``
@@ -61,6 +62,7 @@ class AddRequest:
     preload: Path | None = None
     jobs: int | None = None
     reduction: Mapping[str, Any] = field(default_factory=dict)
+    confirmed: bool = False  # fresh runs of this very text have failed the same already
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,12 @@ def add(request: AddRequest, progress: Progress) -> Added:
     return make_case(request, text, before, progress)
 
 
-def make_case(request: AddRequest, text: str, before: Case | None, progress: Progress) -> Added:
+def make_case(
+    request: AddRequest, text: str, before: Case | None, progress: Progress, shelf: Shelf | None = None
+) -> Added:
     """The case of the program ``text`` that is to stand in ``request.file``; what ``before`` says of it is kept.
+
+    ``shelf`` keeps warm servers for callers that make many cases.
 
     Raises:
         ShrinkReproError: it is no case: it does not fail, or not every time.
@@ -108,7 +114,7 @@ def make_case(request: AddRequest, text: str, before: Case | None, progress: Pro
     if original.local.sources:
         names = ", ".join(sorted(original.local.sources))
         raise UsageError(f"{request.file} imports {names}, and a case is one file", "shrinkrepro reduce folds them in")
-    oracle, info, control = _measured(target, original.oracle, text, limit, request, progress)
+    oracle, info, control = _measured(target, original.oracle, text, limit, request, progress, shelf)
     signature, *others = [one.signature for one in (oracle.oracles if isinstance(oracle, Faces) else (oracle,))]
     words = signature.describe()
     difference = oracle.difference if isinstance(oracle, Oracle) else None
@@ -150,12 +156,18 @@ def _before(request: AddRequest, text: str) -> Case | None:
 
 
 def _measured(
-    target: Target, oracle: Oracle, text: str, limit: float, request: AddRequest, progress: Progress
+    target: Target,
+    oracle: Oracle,
+    text: str,
+    limit: float,
+    request: AddRequest,
+    progress: Progress,
+    shelf: Shelf | None,
 ) -> tuple[Oracle | Faces, dict[str, str], str]:
     """The oracle that holds fresh and in servers, the versions, and the control that ``text`` passes."""
     progress.phase("running it in a warm server")
     kind = oracle.signature.kind
-    with Pool(target, request.jobs or default_jobs()) as pool:
+    with (shelf.take if shelf is not None else Pool)(target, request.jobs or default_jobs()) as pool:
         seeds: Sequence[int | None] = (None,) if kind == HANG else (None, *OTHER_SEEDS)
         runs = pool.run([Job(text, RUN, limit, alone=True, seed=seed) for seed in seeds])
         modes = () if kind == HANG else controls.modes_for(kind)
@@ -166,7 +178,8 @@ def _measured(
             "python": pool.info.python,
             "platform": f"{sys.platform} {platform.machine()}",
         }
-    fresh = [] if kind == HANG else [run_fresh(target, text, limit) for _ in range(FRESH_RUNS)]
+    enough = kind == HANG or request.confirmed
+    fresh = [] if enough else [run_fresh(target, text, limit) for _ in range(FRESH_RUNS)]
     if all(_same(oracle, run, text) for run in (*fresh, *runs)):
         return replace(oracle, difference=Difference.of(runs[0])), info, control
     # A crash hangs on a process's memory: each face that was seen is the bug, and fresh interpreters decide.

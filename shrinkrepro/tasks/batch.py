@@ -197,8 +197,9 @@ def _cases(run: _Batch, executor: Executor, groups: Sequence[Group]) -> None:
             "queries": record.reduction["counts"]["run"],
         }
         file = f"{slug(name)}.py"
-        return Work(f"{CASE} {name}", CASE, file, {file: record.reduction["text"]}, "",
-                    {**run.options, "reduction": sizes, "title": titles[name]})  # fmt: skip
+        confirmed = record.reduction["confirmed"] == record.reduction["confirmations"]
+        options = {**run.options, "reduction": sizes, "title": titles[name], "confirmed": confirmed}
+        return Work(f"{CASE} {name}", CASE, file, {file: record.reduction["text"]}, "", options)
 
     _go(run, executor, CASE, names, ended, work)
 

@@ -90,7 +90,7 @@ class ScriptWorker:
         """The file of a case of the script, which is a result; its options are the case's own."""
         request = self._request(work, work.sources[work.script])
         asked = AddRequest(
-            file=(request.cwd or self._folder()) / work.script,
+            file=(request.cwd or self._folder()) / _NAME,
             title=str(work.options.get("title", "")),
             python=request.python,
             timeout=request.timeout,
@@ -98,8 +98,9 @@ class ScriptWorker:
             preload=request.preload,
             jobs=1,
             reduction=work.options.get("reduction", {}),
+            confirmed=bool(work.options.get("confirmed", False)),
         )
-        added = make_case(asked, work.sources[work.script], None, _Telling(work, tell))
+        added = make_case(asked, work.sources[work.script], None, _Telling(work, tell), self._shelf)
         return {"text": added.text, "title": added.case.title, "failure": added.case.failure}
 
     def _request(self, work: Work, text: str) -> Request:
