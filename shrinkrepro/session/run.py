@@ -6,14 +6,12 @@ interpreter, the last accepted program that can be is returned, and ``confirmed`
 
 from __future__ import annotations
 
-import json
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from shrinkrepro.core.engine import Engine
 from shrinkrepro.core.program import Program, count_tokens
@@ -27,7 +25,7 @@ from shrinkrepro.oracles.flakiness import RAREST, Rate
 from shrinkrepro.oracles.mismatch import Difference
 from shrinkrepro.oracles.oracle import Oracle
 from shrinkrepro.oracles.signature import CRASH
-from shrinkrepro.protocol import OK, RUN, Execution, Job, from_wire, to_wire
+from shrinkrepro.protocol import OK, RUN, Execution, Job
 from shrinkrepro.report.layout import layout
 from shrinkrepro.session.best import Best
 from shrinkrepro.session.chance import HARNESS_SEEDS, anywhere, pinned_text
@@ -35,6 +33,7 @@ from shrinkrepro.session.controls import Controls
 from shrinkrepro.session.flaky import Flake
 from shrinkrepro.session.journal import Journal
 from shrinkrepro.session.judge import BudgetSpent, SessionJudge
+from shrinkrepro.session.milestones import Drifted, FreshRuns, Milestones
 from shrinkrepro.session.original import Original, flaky, one_file, run_original
 from shrinkrepro.session.request import Progress, Reduction, Request
 from shrinkrepro.session.warm import open_pool
@@ -66,6 +65,7 @@ class _State:
     alone: Target | None = None  # where the result is confirmed: with no local modules when they were folded in
     journal: Journal | None = None
     best: Best | None = None
+    milestones: Milestones | None = None  # of a crash
 
     def accept(self, strategy: str, source: str, queries: int) -> None:
         """Take a step, on the disk too; ``queries`` are those made so far."""
@@ -135,7 +135,10 @@ def _run(request: Request, progress: Progress, first: Original, state: _State, s
         if isinstance(alone, Oracle) and isinstance(judge.oracle, Oracle):
             alone = replace(alone, anywhere=judge.oracle.anywhere)
         if _is_crash(oracle) and judge.flake is None:
-            judge.fresh = _fresh_check(state.alone or original.target, alone, request, original, pool)
+            limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
+            asked = FreshRuns(state.alone or original.target, pool.info.fingerprint, limit, original.journal)
+            state.milestones = Milestones(lambda text: alone.judge(asked.run(text), text).interesting)
+            judge.fresh = state.milestones.holds
         progress.phase("reducing")
         _reduce(program, judge, state, progress)
         progress.phase("confirming")
@@ -145,12 +148,11 @@ def _run(request: Request, progress: Progress, first: Original, state: _State, s
         kept = "the result keeps a seed" if "seed(" in source else "the result needs no seed"
         state.findings.append(f"the original fails with some random numbers only; {kept}")
     good = [run for run in runs if alone.judge(run, source).interesting]
-    shown = good[0] if good else runs[0]
     return Reduction(
         source=source,
         original=original.script.text,
         signature=_described(judge.oracle),
-        failure=_last_lines(shown),
+        failure=_last_lines((good or runs)[0]),
         confirmed=len(good) if state.ended != "unconfirmed" else 0,
         confirmations=CONFIRMATIONS if judge.flake is None else len(runs),
         tokens_before=count_tokens(original.script.text) + sum(map(count_tokens, original.local.sources.values())),
@@ -171,7 +173,6 @@ def _run(request: Request, progress: Progress, first: Original, state: _State, s
 def _start(original: Original, judge: SessionJudge, state: _State, progress: Progress) -> Program:
     """The program that the engine starts from: one file, in normal form, still failing."""
     limit = max(30.0, 5 * original.fresh.seconds)
-
     if original.flaky is not None:
         judge.flake = judge.flaky(original.flaky)
 
@@ -251,24 +252,6 @@ def _controls(request: Request, original: Original, others: ExitStack) -> Contro
     return Controls(named, pools)
 
 
-def _fresh_check(
-    target: Target, oracle: Oracle | Faces, request: Request, original: Original, pool: Pool
-) -> Callable[[str], bool]:
-    """What a crash needs: a server's memory is not laid out like that of an interpreter of its own."""
-    limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
-
-    def shows(source: str) -> bool:
-        def make() -> dict[str, Any]:
-            return to_wire(run_fresh(target, source, limit))
-
-        journal = original.journal
-        question = json.dumps(["fresh", pool.info.fingerprint, source])
-        run = from_wire(journal.remember(question, make)) if journal is not None else run_fresh(target, source, limit)
-        return oracle.judge(run, source).interesting
-
-    return shows
-
-
 def _described(oracle: Oracle | Faces) -> str:
     known = oracle.difference if isinstance(oracle, Oracle) else None
     return oracle.signature.describe() + (f": {known.describe()}" if known is not None else "")
@@ -291,12 +274,13 @@ def _pinned(judge: SessionJudge, program: Program) -> Program | None:
 
 
 def _reduce(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
-    """Search, and where the failure is a flaky one and became rarer on the way, go back and search on."""
+    """Search, and where what is left fails more rarely, or in a server only, go back and search on."""
     start: Program | None = first
     while start is not None:
         _search(start, judge, state, progress)
         try:
             start = _before_drift(judge, state, progress) if state.ended != "interrupted" else None
+            start = start or _before_unseen(judge, state, progress)
         except KeyboardInterrupt:
             start, state.ended = None, "interrupted"
 
@@ -323,6 +307,22 @@ def _before_drift(judge: SessionJudge, state: _State, progress: Progress) -> Pro
     return Program.parse(state.steps[-1][1])
 
 
+def _before_unseen(judge: SessionJudge, state: _State, progress: Progress) -> Program | None:
+    """The last step that a fresh interpreter shows, when it does not show the end; what came after it is refused."""
+    if state.milestones is None or state.ended not in ("minimal", "drifted"):
+        return None
+    good = state.milestones.last_good([source for _, source in state.steps])
+    later = state.steps[good + 1 :]
+    if good < 0 or (not later and state.ended == "minimal"):
+        return None
+    state.ended = "minimal"
+    for strategy, source in later:
+        judge.refuse(source, "a fresh interpreter does not show it")
+        progress.note(f"{strategy} left what fails in a warm server only: going back to before it")
+    del state.steps[good + 1 :], state.marks[good + 1 :]
+    return Program.parse(state.steps[-1][1])
+
+
 def _search(first: Program, judge: SessionJudge, state: _State, progress: Progress) -> None:
     engine = Engine(state.strategies, judge)
     try:
@@ -332,6 +332,8 @@ def _search(first: Program, judge: SessionJudge, state: _State, progress: Progre
             judge.adopt(step.program)
     except BudgetSpent:
         state.ended = "budget"
+    except Drifted:
+        state.ended = "drifted"
     except KeyboardInterrupt:
         state.ended = "interrupted"
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends at once
@@ -344,8 +346,7 @@ def _confirm(
     """The last accepted text that fails the same in a fresh interpreter, and its runs."""
     limit = request.timeout or max(60.0, 3 * original.fresh.seconds)
     target = state.alone or original.target
-    sources = [source for _, source in reversed(state.steps)]
-    for text, earlier in _endings(sources):
+    for text, earlier in _endings([source for _, source in reversed(state.steps)]):
         if flake is not None:
             runs = _fresh_until(target, text, limit, oracle, flake)
             passed = all(run_fresh(other, text, limit).status == OK for other in state.others)
