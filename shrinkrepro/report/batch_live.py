@@ -13,7 +13,6 @@ from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -139,7 +138,7 @@ class BatchTable:
         groups.add_column("bug", no_wrap=True, overflow="ellipsis", ratio=1)
         groups.add_column("reduced to")
         for title, count, state in self._groups[:room]:
-            groups.add_row(str(count), escape(title), state)
+            groups.add_row(str(count), Text(title), state)
         more = len(self._groups) - room
         parts: list[RenderableType] = [Rule("shrinkrepro batch", style="dim"), head, running, Rule(style="dim"), groups]
         if more > 0:
