@@ -34,7 +34,7 @@ def map_over_captured(program: Program, facts: Facts) -> Iterator[Edit]:
         if calls.transform_name(calls.callee(program, (*path, "func"))) != "vmap" or called is None:
             continue
         captured = called.args[0]
-        place = _literal(program, program.paths[id(captured)])
+        place = literal_at(program, program.paths[id(captured)])
         if place is None:
             continue
         literal = program.node(place)
@@ -65,7 +65,7 @@ def _constant(program: Program, path: Path, function: ast.expr) -> ast.Call | No
     return body if names and not names & read else None
 
 
-def _literal(program: Program, path: Path) -> Path | None:
+def literal_at(program: Program, path: Path) -> Path | None:
     """The constructor from sizes that stands at ``path``, or that the only assignment of the name there has."""
     node = program.node(path)
     if isinstance(node, ast.Name):

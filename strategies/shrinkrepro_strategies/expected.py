@@ -1,7 +1,7 @@
 """Expected values: what a check compares with, once nothing else can go, as the number that it is.
 
-Decision: last of all, because a literal fixes all that the number depends on; and only of what no transform made. The
-control has to give that number too, so a check of constants is never left.
+Decision: last of all, because a literal fixes all that the number depends on; and of what no transform made, or of
+what is compared with the compiled same. The control has to give that number too, so a check of constants is never left.
 """
 
 from __future__ import annotations
@@ -35,13 +35,43 @@ def value_for_expected(program: Program, facts: Facts) -> Iterator[Edit]:
     for check, _ in failed_checks(program, facts):
         for path, node in _compared(program.node(check), check):
             fact = facts.of(path)
-            if isinstance(node, ast.Constant) or fact is None or live.transformed(path):
+            if isinstance(node, ast.Constant) or fact is None:
+                continue
+            if live.transformed(path) and not _is_eager_side(program, path):
                 continue
             for text in _texts(fact, torch):
                 if text != program.text(node):
                     gone = _led_to(program, facts, path)
                     changes = [Change(at) for at in outermost(gone) if at != path]
                     yield Edit((Change(path, text), *changes), imports)
+
+
+def _is_eager_side(program: Program, path: Path) -> bool:
+    """Whether the expression at ``path`` is compared with what a compiled function gives, and is none itself."""
+    up, parent = program.parent(path)
+    other: Path | None = None
+    if isinstance(parent, ast.Call) and path[-2] == "args" and path[-1] in (0, 1) and len(parent.args) > 1:
+        other = (*up, "args", 1 - int(path[-1]))
+    elif isinstance(parent, ast.Compare) and path[len(up) :] in (("left",), ("comparators", 0)):
+        other = (*up, "comparators", 0) if path[-1] == "left" else (*up, "left")
+    return other is not None and _compiles(program, other, set()) and not _compiles(program, path, set())
+
+
+def _compiles(program: Program, path: Path, seen: set[Path]) -> bool:
+    """Whether ``torch.compile`` has a part in what stands at ``path``, by names."""
+    seen.add(path)
+    for node in ast.walk(program.node(path)):
+        at = program.paths.get(id(node))
+        if at is None or not isinstance(node, ast.Name | ast.Attribute):
+            continue
+        if calls.library_name(program, at) == "torch.compile":
+            return True
+        binding = program.scopes.binding(at)
+        for definition in program.scopes.definitions.get(binding, []) if binding is not None else []:
+            made = program.statement_of(definition)[0] if not isinstance(program.node(definition), ast.arg) else None
+            if made is not None and made not in seen and _compiles(program, made, seen):
+                return True
+    return False
 
 
 def _texts(fact: ExprFact, torch: str) -> list[str]:

@@ -7,7 +7,8 @@ so it may stand there wherever it is read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
@@ -17,9 +18,13 @@ from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.rewriting import Rewrite, fresh
 from shrinkrepro_strategies.slices import Slicer
+from shrinkrepro_strategies.tensors import SIZED, operands
 from shrinkrepro_strategies.values import is_constructor
 
 _PLACES = 4  # expressions that the derivative may be taken with respect to, for each call
+_INPUTS = SIZED | {"torch.tensor"}
+_INPUTS_TRIED = 4  # tensors of a program that are given a gradient in turn
+_OTHER_FILL = MappingProxyType({"ones": "zeros", "zeros": "ones", "randn": "ones"})
 _FLOATING = ("float", "bfloat", "double", "half", "complex")
 
 
@@ -83,6 +88,68 @@ def _named(
     return rewrite.edit()
 
 
+@strategy("gradient-for-operation", tier=Tier.MEDIUM)
+def gradient_for_operation(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put an operand for an operation that made a tensor need a gradient, and give an input that need itself.
+
+    Example: ``f(model(x))`` with ``x = torch.ones(2)`` -> ``f(x)`` with ``x = torch.ones(2, requires_grad=True)``.
+    """
+    inputs = [
+        path for path, _, full in calls.calls_of(program, "torch.") if full in _INPUTS and _is_plain(program, path)
+    ]
+    if not inputs or len(inputs) > _INPUTS_TRIED:
+        return
+    slicer = Slicer(program)
+    for path, node in program.walk(ast.Call, ast.BinOp):
+        fact = facts.of(path)
+        if fact is None or fact.kind != "tensor" or not fact.value.get("grad") or path in inputs:
+            continue
+        for below in operands(path, node, 2):
+            seen = facts.of(below)
+            if seen is None or seen.kind != "tensor" or seen.shape != fact.shape or seen.value.get("grad"):
+                continue
+            for some in dict.fromkeys([*((one,) for one in inputs), tuple(inputs)]):
+                yield _needing(program, slicer, path, below, some)
+                yield _needing(program, slicer, path, below, some, _OTHER_FILL)
+
+
+def _is_plain(program: Program, path: Path) -> bool:
+    """Whether the constructor at ``path`` makes a tensor of floating numbers that needs no gradient yet."""
+    call = program.node(path)
+    assert isinstance(call, ast.Call)
+    words = {word.arg: program.text(word.value) for word in call.keywords}
+    return "requires_grad" not in words and not words.get("dtype", "").endswith(("int", "bool", "long"))
+
+
+def _needing(
+    program: Program,
+    slicer: Slicer,
+    path: Path,
+    operand: Path,
+    inputs: tuple[Path, ...],
+    fills: Mapping[str, str] = MappingProxyType({}),
+) -> Edit:
+    """``operand`` for the operation at ``path``, and ``inputs`` that need a gradient, filled as ``fills`` says.
+
+    What the operation gave differs from its operand: with another number in it, a comparison may still fail.
+    """
+    rewrite = Rewrite(program)
+    for at in inputs:
+        call = program.node(at)
+        assert isinstance(call, ast.Call)
+        need = ast.keyword("requires_grad", ast.Constant(True))
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in fills:
+            func = ast.Attribute(func.value, fills[func.attr], ast.Load())
+        rewrite.replace(at, ast.Call(func, call.args, [*call.keywords, need]))
+    node = rewrite.copy(operand)
+    for change in slicer.with_dead(Change(path, program.text(program.node(operand)))):
+        if change.text is None:
+            rewrite.delete(change.path)
+    rewrite.replace(path, node)
+    return rewrite.edit()
+
+
 @strategy("name-for-repeated", tier=Tier.FINE)
 def name_for_repeated(program: Program, facts: Facts) -> Iterator[Edit]:
     """Give what is written several times one name, where that is less to read.
@@ -125,4 +192,4 @@ def _is_module_name(program: Program, path: Path, node: ast.Name) -> bool:
     return all(isinstance(program.node(d), ast.alias) for d in program.scopes.definitions.get(binding, ()))
 
 
-STRATEGIES = (leaf_for_differentiated, name_for_repeated)
+STRATEGIES = (leaf_for_differentiated, gradient_for_operation, name_for_repeated)

@@ -34,6 +34,7 @@ def _groups(found: list[tuple[Path, T]]) -> dict[T, list[Path]]:
 
 
 _LARGE = 1 << 20  # a number above is a limit or an address: half of it reads no better
+_FAR = 1 << 40  # as an index, further away than any memory of the process
 
 
 def plainer_integers(value: int) -> list[str]:
@@ -58,6 +59,17 @@ def plainer_integer(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put a smaller integer for an integer: 1, 0, 2 or half of it; equal ones together, then each alone."""
     found = list(_constants(program, int))
     yield from _changes(_groups(found), plainer_integers)
+
+
+@strategy("larger-integer", tier=Tier.FINE, grows=True)
+def larger_integer(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put a far larger number for a large integer, all equal ones together.
+
+    An index that lies outside of a tensor's memory by chance then does so always, and sizes can go.
+    """
+    for value, paths in _groups(list(_constants(program, int))).items():
+        if _LARGE <= value < _FAR:
+            yield Edit(tuple(Change(path, str(_FAR)) for path in paths))
 
 
 @strategy("plainer-float", tier=Tier.FINE)
@@ -127,4 +139,4 @@ def fold_text(program: Program, facts: Facts) -> Iterator[Edit]:
             yield replace(path, ast.Constant("".join(parts)))
 
 
-STRATEGIES = (fold_text, shorten_data, plainer_integer, plainer_float, plainer_text)
+STRATEGIES = (fold_text, shorten_data, plainer_integer, larger_integer, plainer_float, plainer_text)

@@ -208,7 +208,7 @@ def operand_for_operation(program: Program, facts: Facts) -> Iterator[Edit]:
         if fact is None or fact.kind != "tensor" or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             continue
         found = 0
-        for below in _operands(path, node, 3):
+        for below in operands(path, node, 3):
             seen = facts.of(below)
             if seen is None or seen.kind != "tensor" or seen.shape != fact.shape:
                 continue
@@ -218,7 +218,7 @@ def operand_for_operation(program: Program, facts: Facts) -> Iterator[Edit]:
                 break
 
 
-def _operands(path: Path, node: ast.expr, depth: int) -> Iterator[Path]:
+def operands(path: Path, node: ast.expr, depth: int) -> Iterator[Path]:
     """Paths of what ``node`` works on, the deepest first."""
     children: list[tuple[Path, ast.expr]] = []
     if isinstance(node, ast.Call):
@@ -237,7 +237,7 @@ def _operands(path: Path, node: ast.expr, depth: int) -> Iterator[Path]:
         children = [((*path, "value"), node.value)]
     if depth > 1:
         for below, child in children:
-            yield from _operands(below, child, depth - 1)
+            yield from operands(below, child, depth - 1)
     for below, _ in children:
         yield below
 

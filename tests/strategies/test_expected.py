@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from shrinkrepro_strategies.descriptions import exact_source
 from shrinkrepro_strategies.expected import value_for_expected
 
+from shrinkrepro.core.facts import position_key
+from shrinkrepro.core.program import Program
 from tests.helpers import candidates, normal
 from tests.strategies.observed import const, ran, seq, tensor
 
@@ -80,3 +84,22 @@ def test_sides_of_comparisons(check: str, seen: dict[str, dict[str, object]], ex
 )
 def test_exact_sources(value: dict[str, object], text: str | None) -> None:
     assert exact_source(value) == text
+
+
+@pytest.mark.torch
+def test_what_is_compared_with_the_compiled_same_may_be_its_number() -> None:
+    source = "import torch\nx = torch.ones(2)\nf = torch.vmap(torch.neg)\nassert torch.equal(f(x), torch.compile(f)(x))"
+    sides = {"f(x)": {**tensor(2), "values": [2.0, 3.0]}, "torch.compile(f)(x)": {**tensor(2), "values": [4.0, 5.0]}}
+    test = {"torch.equal(f(x), torch.compile(f)(x))": const(False)}
+    facts = ran(source.replace("torch.compile(f)", "f"))  # the lines are the same, and a compiler takes long
+    found = candidates(value_for_expected, source, facts | {"exprs": _described(source, {**sides, **test})})
+    assert found == [normal(source.replace("(f(x),", "(torch.tensor([2.0, 3.0]),"))]
+
+
+def _described(source: str, values: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+    """Facts of the expressions of ``source`` whose text is a key of ``values``."""
+    found = {}
+    for order, (_, node) in enumerate(Program.parse(source).walk(ast.expr)):
+        if ast.unparse(node) in values:
+            found[position_key(node)] = {"n": 1, "same": True, "v": values[ast.unparse(node)], "t": order}
+    return found

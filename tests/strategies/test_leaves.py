@@ -54,3 +54,19 @@ def test_short_things_and_things_of_a_scope_keep_standing_twice() -> None:
     assert candidates(leaves.name_for_repeated, "import torch\nf(torch.Size, torch.Size)") == []
     inside = "import torch\ndef f(n):\n    return torch.ones(n, 3, n), torch.ones(n, 3, n)"
     assert candidates(leaves.name_for_repeated, inside) == []
+
+
+def test_an_operand_takes_over_the_need_for_a_gradient() -> None:
+    source = "import torch\nmodel = g()\nx = torch.zeros(2)\nf(model(x))"
+    facts = ran(source, {"model(x)": {**tensor(2), "grad": True}, "x": tensor(2)})
+    assert candidates(leaves.gradient_for_operation, source, facts) == [
+        normal("import torch\nx = torch.zeros(2, requires_grad=True)\nf(x)"),
+        normal("import torch\nx = torch.ones(2, requires_grad=True)\nf(x)"),
+    ]
+
+
+def test_an_operand_that_needs_a_gradient_or_is_another_shape_stays() -> None:
+    source = "import torch\nx = torch.zeros(2)\nf(model(x))"
+    for seen_x in (tensor(3), {**tensor(2), "grad": True}):
+        facts = ran(source, {"model(x)": {**tensor(2), "grad": True}, "x": seen_x})
+        assert candidates(leaves.gradient_for_operation, source, facts) == []

@@ -52,3 +52,10 @@ def test_long_data_gets_short() -> None:
 def test_an_fstring_of_literals_is_a_text() -> None:
     assert candidates(literals.fold_text, "f(f'{\"a\"}::b{1}')") == [normal("f('a::b1')")]
     assert candidates(literals.fold_text, "f(f'{x}', f'{1!r}', f'{1:3}')") == []
+
+
+def test_large_integers_become_far_larger_ones() -> None:
+    far = str(1 << 40)
+    found = candidates(literals.larger_integer, "f(2147483647, 7, 2147483647)")
+    assert found == [f"f({far}, 7, {far})"]
+    assert candidates(literals.larger_integer, f"f(7, {far})") == []
