@@ -96,6 +96,12 @@ bench-peers: $(READY)
 	$(BIN)/python -m benchmarks.peers --only "$(ONLY)" --peers "$(PEERS)" $(ARGS)
 	$(BIN)/python -m benchmarks.peers.document
 
+# Where a query's time goes, beside a bare fork and a bare loop; py-spy splits the host's part and draws build/flames.svg.
+bench-breakdown: $(READY)
+	mkdir -p build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check py-spy || true
+	$(BIN)/python -m benchmarks.breakdown --flames build/flames.svg $(ARGS)
+
 # Each strategy is left out in turn; hours, but it goes on where it was stopped. ARGS="--only vmap00 --jobs 1"
 ablation: $(READY)
 	mkdir -p build
