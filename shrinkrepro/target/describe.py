@@ -16,6 +16,7 @@ ITEMS = 8  # of a container or of a tensor's values
 TEXT_CHARS = 200  # a longer str, bytes or int is only an object
 FILL_ELEMENTS = 65_536  # larger tensors are not searched for a single fill value
 DEPTH = 3
+DEEPEST = 8  # wrappers around a compiler's backend
 
 Description = Dict[str, Any]
 
@@ -139,10 +140,15 @@ class Describer:
     def _made(self, value: Any) -> Description:
         """Of what a transform made: its name and options, and what it was made of."""
         code = getattr(value, "__code__", None)
-        name = self.transforms.get(code) if isinstance(code, types.CodeType) else None
-        if code is None or name is None:
+        if not isinstance(code, types.CodeType) or not code.co_freevars:
+            return {}
+        name = self.transforms.get(code)
+        compiled = name is None and code.co_filename.endswith(_COMPILER)
+        if name is None and not compiled:
             return {}
         held = dict(zip(code.co_freevars, (cell.cell_contents for cell in value.__closure__ or ())))
+        if compiled:
+            return self._compiled(held.get("fn"), held.get("self"))
         words = []
         for option, usual in _OPTIONS.items():
             text = self._plain_text(held[option]) if option in held else usual
@@ -151,6 +157,18 @@ class Describer:
             if text != usual:
                 words.append("%s=%s" % (option, text))
         return {"made": [name, ", ".join(words)], "of": self(held["func"], 0)}
+
+    def _compiled(self, function: Any, context: Any) -> Description:
+        """Of what torch.compile made of ``function``, where its backend has a name."""
+        backend = getattr(context, "callback", None)
+        for _ in range(DEEPEST):
+            backend = getattr(backend, "_torchdynamo_orig_backend", backend)
+        name = getattr(backend, "compiler_name", None)
+        if function is None or not isinstance(name, str) or not name.isidentifier():
+            return {}
+        words = ['backend="%s"' % name] if name != "inductor" else []
+        words += ["fullgraph=True"] if getattr(context, "fullgraph", False) else []
+        return {"made": ["compile", ", ".join(words)], "of": self(function, 0)}
 
     def _plain_text(self, value: Any) -> Optional[str]:
         """Source for an option of a transform: a constant, or a tuple or list of such."""
@@ -210,6 +228,7 @@ _FUNCTIONS = (
 _MAKERS = ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd")
 _OPTIONS = {"in_dims": "0", "out_dims": "0", "argnums": "0", "has_aux": "False", "chunk_size": "None"}
 _OPTIONS["randomness"] = "'error'"
+_COMPILER = ("torch/_dynamo/eval_frame.py", "torch\\_dynamo\\eval_frame.py")
 
 
 def _inner_code(torch: Any) -> Dict[Any, str]:

@@ -19,7 +19,7 @@ from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.frames import running, stuck_stores, stuck_tests
 from shrinkrepro_strategies.hoisting import Hoist
-from shrinkrepro_strategies.made import transforms_of
+from shrinkrepro_strategies.made import spelled, transforms_of
 from shrinkrepro_strategies.provenance import Provenance
 
 _INNERMOST = 5  # frames from which a program is made anew
@@ -237,7 +237,10 @@ def _seen(program: Program, facts: Facts, path: Path) -> list[_Level]:
     if fact is None or isinstance(program.node(path), ast.Call):
         return []
     torch, _ = calls.torch_spelling(program)
-    return [_Level(name, f"{torch}.func.{name}") for name, _ in transforms_of(fact.at(-1))]
+    return [
+        _Level(name, spelled(name, torch), f", {words}" if words and name == "compile" else "")
+        for name, words in transforms_of(fact.at(-1))
+    ]
 
 
 def _maker(program: Program, path: Path) -> Path:

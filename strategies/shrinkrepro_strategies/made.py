@@ -10,7 +10,6 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Description, ExprFact, Facts
@@ -36,8 +35,13 @@ class Made:
             if steps[k : k + 2] == [("jacfwd", ""), ("jacrev", "")]:
                 steps[k : k + 2] = [("hessian", "")]
         for name, words in reversed(steps):
-            text = f"{torch}.func.{name}({text}{', ' if words else ''}{words})"
+            text = f"{spelled(name, torch)}({text}{', ' if words else ''}{words})"
         return text
+
+
+def spelled(name: str, torch: str) -> str:
+    """The full name of the transform ``name``, or of ``compile``."""
+    return f"{torch}.compile" if name == "compile" else f"{torch}.func.{name}"
 
 
 def made(program: Program, facts: Facts, seen: Description) -> Made | None:
@@ -87,21 +91,19 @@ def _function(program: Program, facts: Facts, seen: Description) -> str | None:
 
 
 def _instance(program: Program, facts: Facts, seen: Description) -> str | None:
-    """A variable of the module that holds the only instance of the class of ``seen`` that there is."""
+    """A variable of the module that holds an instance of the class of ``seen``, the last one that was read."""
     line = seen.get("line")
     if line is None:
         return None
-    identities: set[Any] = set()
-    names: list[str] = []
+    names: list[tuple[int, str]] = []
     for path, fact in facts.items().items():
         if fact.kind in ("module", "object") and fact.value.get("line") == line:
-            identities.add(fact.identity)
             node = program.node(path)
             if isinstance(node, ast.Name):
                 binding = program.scopes.binding(path)
                 if binding is not None and binding.scope == ():
-                    names.append(node.id)
-    return names[0] if names and len(identities) == 1 else None
+                    names.append((fact.order, node.id))
+    return max(names)[1] if names else None
 
 
 def _is_closed(program: Program, path: Path) -> bool:

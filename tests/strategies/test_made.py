@@ -38,6 +38,9 @@ tower = [cube]
 for _ in range(2):
     tower.append(jacfwd(tower[-1]))
 values = [level(torch.tensor(1.0)) for level in tower]
+compiled = torch.compile(cube, backend="eager", fullgraph=True)
+torch.vmap(compiled)
+compiled
 scorer = Scorer(2.0)
 scorer.score(torch.ones(3, 2), torch.ones(2))
 """
@@ -80,6 +83,7 @@ def test_two_jacobians_are_a_hessian() -> None:
     assert (
         Made((("vmap", "in_dims=1"), *twice), "f").text("torch") == "torch.func.vmap(torch.func.hessian(f), in_dims=1)"
     )
+    assert Made((("compile", 'backend="eager"'),), "f").text("th") == 'th.compile(f, backend="eager")'
     assert Made((("jacfwd", "argnums=1"), ("jacrev", "")), "f").text("th") == (
         "th.func.jacfwd(th.func.jacrev(f), argnums=1)"
     )
@@ -113,6 +117,9 @@ def test_a_kept_function_is_written_where_it_is_called(tmp_path: Path) -> None:
         last = made(program, facts, level.at(-1))
         assert last is not None
         assert last.text("torch") == "torch.func.jacfwd(torch.func.jacfwd(cube))"
+        fast = made(program, facts, seen["torch.vmap(compiled)"].value)
+        assert fast is not None
+        assert fast.text("torch") == 'torch.func.vmap(torch.compile(cube, backend="eager", fullgraph=True))'
         assert list(level.orders) == sorted(level.orders)
         texts = [apply(program, [edit]) for edit in transforms_for_variable.propose(program, facts)]
         (text,) = (text for text in texts if "grad(scorer.energy), in_dims=(0, None))(torch.ones(3, 2)" in text)
