@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import shrinkrepro
+from shrinkrepro.api import Progress
 from shrinkrepro.protocol import RUN, Execution, Job
 from shrinkrepro.workers.pool import Pool
 from shrinkrepro.workers.target import Target
@@ -39,8 +40,10 @@ def _pool_run(change: Callable[[Pool, Sequence[Job]], Sequence[Job]]) -> Iterato
         Pool.run = real  # type: ignore[method-assign]
 
 
-def record(script: Path, budget: float = 300.0) -> tuple[Recording, shrinkrepro.Reduction]:
-    """Reduce ``script`` with one worker; what ran on the way, and the result."""
+def record(
+    script: Path, budget: float = 300.0, progress: Progress | None = None
+) -> tuple[Recording, shrinkrepro.Reduction]:
+    """Reduce ``script`` with one worker; what ran on the way, and the result. ``progress`` is told."""
     recording = Recording()
 
     def note(pool: Pool, jobs: Sequence[Job]) -> Sequence[Job]:
@@ -49,7 +52,7 @@ def record(script: Path, budget: float = 300.0) -> tuple[Recording, shrinkrepro.
         return jobs
 
     with _pool_run(note):
-        result = shrinkrepro.reduce(script, jobs=1, budget=budget)
+        result = shrinkrepro.reduce(script, jobs=1, budget=budget, progress=progress)
     return recording, result
 
 
