@@ -12,6 +12,10 @@ from benchmarks.scale_model import Costs, Harvest, Outcome, replay, simulate, wo
 
 WORKERS = (1, 2, 10, 100, 1000)
 HARVESTS = (Harvest(1_000, 100), Harvest(10_000, 1_000))
+_NO_CACHE = (
+    "there is none: executions are remembered where they are made, in each worker's journal, by digest; what goes "
+    "through the driver is one verdict a script, and the programs that were accepted."
+)
 BUSY = 0.5  # of their time that workers must work for another of them to pay
 
 Row = Mapping[str, Any]
@@ -164,7 +168,8 @@ def _cache(data: Row, costs: Costs) -> str:
         f"Measured: a question to an actor takes {talk['lookup'] * 1e3:.2f} ms, {talk['lookup_cpu'] * 1e3:.2f} ms of",
         "them its own, with no network between. Of the queries of a script,",
         f"{shared['same']:.1%} had been asked by another script with the same bug, and {shared['other']:.1%} by one",
-        f"with another; a batch reduces one script of a bug. A reduction made {shared['queries']:,.0f} queries, in {query * 1e3:.1f} ms each.",
+        "with another; a batch reduces one script of a bug.",
+        f"A reduction made {shared['queries']:,.0f} queries, in {query * 1e3:.1f} ms each.",
     )
     lines += _prose(f"Simulated, {harvest.scripts:,} scripts with {harvest.bugs:,} bugs:")
     lines += [
@@ -179,13 +184,8 @@ def _cache(data: Row, costs: Costs) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += _prose(
         f"The simulated cache only costs. One would save {saved * 1e3:.2f} ms a question",
-        f"and take {talk['lookup'] * 1e3:.2f}, so"
-        + (
-            " it would pay: there is none yet."
-            if saved > talk["lookup"]
-            else " there is none: executions are remembered where they are made, in each worker's journal, by digest; what"
-            " goes through the driver is one verdict a script, and the programs that were accepted."
-        ),
+        f"and take {talk['lookup'] * 1e3:.2f}, so",
+        "it would pay: there is none yet." if saved > talk["lookup"] else _NO_CACHE,
     )
     return "\n".join(lines)
 
