@@ -333,10 +333,13 @@ def program_of(
 ) -> Iterator[Edit]:
     """The edit that leaves the imports, what is kept, and ``text`` where the unfinished statement stood."""
     places = _unfinished(program, hoist) or ([place[:2]] if place is not None else [])
+    if place is not None:
+        places += [path[:2] for path, _ in failed_checks(program, hoist.facts)]
     anchors = [p for p in places if p not in hoist.kept]
     if not anchors:
         return
-    anchor = anchors[0]
+    needed = max(hoist.kept, default=anchors[0])
+    anchor = next((p for p in anchors if p > needed), anchors[0])
     changes = [Change(anchor, "\n".join([*hoist.lines, text]))]
     for i, statement in enumerate(program.tree.body):
         at: Path = ("body", i)

@@ -221,7 +221,7 @@ def _named_inputs(text: str, program: Program) -> tuple[str, list[str]]:
     names: dict[str, str] = {}
     for block in (node.args, *(a.elts for a in node.args if isinstance(a, ast.Tuple | ast.List))):
         for k, argument in enumerate(block):
-            if isinstance(argument, ast.Call):
+            if isinstance(argument, ast.Call | ast.Dict):
                 made = ast.unparse(argument)
                 names[made] = names.get(made) or next(free)
                 block[k] = ast.Name(names[made], ast.Load())

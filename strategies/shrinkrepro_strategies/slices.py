@@ -178,7 +178,8 @@ def _names_of_text(text: str) -> set[str]:
         tree = ast.parse(text.strip())
     except SyntaxError:
         return set()
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def _root(node: ast.expr) -> ast.expr:
