@@ -12,7 +12,7 @@ from typing import Any
 
 from shrinkrepro.core.bundle import BundleError, bundle
 from shrinkrepro.core.program import count_tokens
-from shrinkrepro.errors import FailsEarlyError
+from shrinkrepro.errors import FailsEarlyError, UsageError
 from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.signature import Signature, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
@@ -25,7 +25,7 @@ from shrinkrepro.workers.locate import locate
 from shrinkrepro.workers.shelf import Shelf
 from shrinkrepro.workers.target import Target
 
-SECONDS = 60.0  # of the first run, where no --timeout is given
+SECONDS = 120.0  # of the first run, where no --timeout is given
 LEAST_SECONDS = 20.0  # of the runs after it; else five times what the first took
 
 
@@ -88,6 +88,11 @@ def _one_text(script: Script, target: Target) -> tuple[str, int]:
 
 def _known(request: Request, script: Script, first: Execution, text: str, progress: Progress) -> tuple[Signature, str]:
     """The signature of the failure, and the text that shows it; with what ``reduce`` does where a server cannot say."""
+    if first.status == TIMEOUT and request.timeout is None:
+        raise UsageError(
+            f"{script.path.name} does not end within {SECONDS:.0f} s",
+            "say when a hang is clear, or how long a slow script may take: --timeout 20",
+        )
     signature = signature_of(first, request.match)
     if first.status in (OK, TIMEOUT, LOST) or signature is None:
         original = run_original(request, progress)
