@@ -48,21 +48,11 @@ def batch(
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", help="Scripts at a time.  [default: the number of cores]")
     ] = None,
-    executor: Annotated[
-        str, typer.Option("--executor", metavar="local|ray", help="Where scripts are worked on.")
-    ] = "local",
-    address: Annotated[
-        str | None, typer.Option("--address", metavar="A", help="Ray: a running cluster.  [default: one started here]")
-    ] = None,
-    cpus: Annotated[
-        float, typer.Option("--cpus-per-worker", metavar="N", help="Ray: cores that a worker takes.")
-    ] = 1.0,
-    gpus: Annotated[
-        float, typer.Option("--gpus-per-worker", metavar="N", help="Ray: GPUs that a worker takes; 0.5 shares one.")
-    ] = 0.0,
-    worker_memory: Annotated[
-        str | None, typer.Option("--memory-per-worker", metavar="SIZE", help="Ray: memory that a worker takes.")
-    ] = None,
+    executor: options.Executor = "local",
+    address: options.Address = None,
+    cpus: options.WorkerCpus = 1.0,
+    gpus: options.WorkerGpus = 0.0,
+    worker_memory: options.WorkerMemory = None,
     python: options.Python = None,
     device: options.Device = None,
     timeout: options.Timeout = None,
@@ -90,10 +80,9 @@ def batch(
     from shrinkrepro.report import batch_index
     from shrinkrepro.report.files import write_whole
     from shrinkrepro.tasks.batch import batch
-    from shrinkrepro.tasks.batch_request import BatchRequest, Placement
-    from shrinkrepro.tasks.inputs import parse_duration, parse_size
+    from shrinkrepro.tasks.batch_request import BatchRequest
+    from shrinkrepro.tasks.inputs import parse_duration
 
-    size = parse_size(worker_memory, "--memory-per-worker") if worker_memory is not None else None
     request = BatchRequest(
         out=out,
         paths=tuple(paths or ()),
@@ -103,7 +92,7 @@ def batch(
         budget=parse_duration(budget, "--budget") if budget is not None else None,
         total_budget=parse_duration(total_budget, "--total-budget") if total_budget is not None else None,
         fresh=fresh,
-        placement=Placement(executor, jobs, address, cpus, gpus, size),
+        placement=options.placement(executor, jobs, address, cpus, gpus, worker_memory),
         python=python,
         device=device,
         timeout=parse_duration(timeout, "--timeout") if timeout is not None else None,

@@ -13,6 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from shrinkrepro.session.request import Confinement
+    from shrinkrepro.tasks.batch_request import Placement
 
 Script = Annotated[
     str | None, typer.Argument(metavar="SCRIPT", help="The script that fails, or a pytest id.", show_default=False)
@@ -93,6 +94,17 @@ Memory = Annotated[
         help="Memory that one run may take: 4G, 500M.  [default: a share of half of what is free]",
     ),
 ]
+Executor = Annotated[str, typer.Option("--executor", metavar="local|ray", help="Where scripts are worked on.")]
+Address = Annotated[
+    str | None, typer.Option("--address", metavar="A", help="Ray: a running cluster.  [default: one started here]")
+]
+WorkerCpus = Annotated[float, typer.Option("--cpus-per-worker", metavar="N", help="Ray: cores that a worker takes.")]
+WorkerGpus = Annotated[
+    float, typer.Option("--gpus-per-worker", metavar="N", help="Ray: GPUs that a worker takes; 0.5 shares one.")
+]
+WorkerMemory = Annotated[
+    str | None, typer.Option("--memory-per-worker", metavar="SIZE", help="Ray: memory that a worker takes.")
+]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the whole result to FILE as JSON.")]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colours (NO_COLOR=1 does the same).")]
@@ -107,6 +119,17 @@ def confinement(
 
     size = parse_size(memory, "--memory") if memory is not None else None
     return Confinement(not no_sandbox, allow_network, tuple(allow_write or ()), size)
+
+
+def placement(
+    executor: str, jobs: int | None, address: str | None, cpus: float, gpus: float, memory: str | None
+) -> Placement:
+    """What the options for it say."""
+    from shrinkrepro.tasks.batch_request import Placement
+    from shrinkrepro.tasks.inputs import parse_size
+
+    size = parse_size(memory, "--memory-per-worker") if memory is not None else None
+    return Placement(executor, jobs, address, cpus, gpus, size)
 
 
 def program_arguments(

@@ -58,6 +58,11 @@ def replay(
             "--measure", metavar="N", help="Run N cases with plain python too, for the cost.  [default: 3 with --json]"
         ),
     ] = None,
+    executor: options.Executor = "local",
+    address: options.Address = None,
+    cpus: options.WorkerCpus = 1.0,
+    gpus: options.WorkerGpus = 0.0,
+    worker_memory: options.WorkerMemory = None,
     quiet: options.QuietFlag = False,
     no_color: options.NoColor = False,
 ) -> int:
@@ -66,10 +71,13 @@ def replay(
     Ends with 0 when all are as expected, 1 when not. In GitHub Actions it also prints annotations.
     """
     from shrinkrepro.report.files import claim_output, write_whole
+    from shrinkrepro.tasks.batch_request import RAY
     from shrinkrepro.tasks.expectations import updated
     from shrinkrepro.tasks.inputs import parse_duration
     from shrinkrepro.tasks.replay import ReplayRequest, chosen, replay_found
 
+    placement = options.placement(executor, jobs, address, cpus, gpus, worker_memory)
+    placement.check()
     for option, path in (("--json", json), ("--junit", junit), ("--md", md)):
         if path is not None:
             claim_output(path, force=True, option=option)
@@ -87,7 +95,12 @@ def replay(
     )
     found = chosen(request)
     with lines(quiet) as progress:
-        result = replay_found(request, found, progress)
+        if placement.executor == RAY:
+            from shrinkrepro.tasks.replay_apart import replay_apart
+
+            result = replay_apart(request, found, placement, progress)
+        else:
+            result = replay_found(request, found, progress)
     _report(result, json, junit, md, quiet, no_color)
     if update:
         texts = updated(found, result.rows)

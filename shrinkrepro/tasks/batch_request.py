@@ -27,6 +27,22 @@ class Placement:
     gpus: float = 0.0
     memory: int | None = None  # bytes
 
+    def check(self) -> None:
+        """Make sure that there are such workers.
+
+        Raises:
+            UsageError: an option is not known, or none for this executor.
+        """
+        if self.executor not in (LOCAL, RAY):
+            raise UsageError(f"--executor {self.executor!r} is not known", f"it is {LOCAL} or {RAY}")
+        if self.executor == LOCAL and self != Placement(LOCAL, self.jobs):
+            raise UsageError("--address and what a worker gets are for a cluster", "add --executor ray")
+        if self.jobs is not None and self.jobs < 1:
+            raise UsageError(f"--jobs {self.jobs} is not a number of scripts", "it must be 1 or more")
+        for option, value in (("--cpus-per-worker", self.cpus), ("--gpus-per-worker", self.gpus)):
+            if not 0 <= value < float("inf") or (value > 1 and value != int(value)):
+                raise UsageError(f"{option} {value:g} is not what a worker can take", "a share of one, or whole ones")
+
 
 @dataclass(frozen=True)
 class BatchRequest:
@@ -91,13 +107,7 @@ class BatchRequest:
         return found
 
     def _check_numbers(self) -> None:
-        placement = self.placement
-        if placement.executor not in (LOCAL, RAY):
-            raise UsageError(f"--executor {placement.executor!r} is not known", f"it is {LOCAL} or {RAY}")
-        if placement.executor == LOCAL and placement != Placement(LOCAL, placement.jobs):
-            raise UsageError("--address and what a worker gets are for a cluster", "add --executor ray")
-        if placement.jobs is not None and placement.jobs < 1:
-            raise UsageError(f"--jobs {placement.jobs} is not a number of scripts", "it must be 1 or more")
+        self.placement.check()
         if self.per_signature < 1:
             raise UsageError(f"--per-signature {self.per_signature} is not a number of scripts", "it must be 1 or more")
         if self.total_budget is not None and self.total_budget <= 0:

@@ -20,6 +20,7 @@ from shrinkrepro.session.journal import journal_path
 from shrinkrepro.tasks.add import AddRequest, make_case
 from shrinkrepro.tasks.batch_check import Checked, check
 from shrinkrepro.tasks.inputs import checked
+from shrinkrepro.tasks.replay_share import REPLAY, replay_share
 from shrinkrepro.workers import scratch as scratches
 from shrinkrepro.workers.executor import ACCEPTED, DONE, LOST, NOTE, STARTED, Event, Work, failed
 from shrinkrepro.workers.shelf import Shelf
@@ -40,6 +41,7 @@ class ScriptWorker:
             CHECK: self._check,
             REDUCE: self._reduce,
             CASE: self._case,
+            REPLAY: lambda work, tell: replay_share(work, self._preload(work.options)),
         }
         self._shelf = Shelf()
 

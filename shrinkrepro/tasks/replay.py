@@ -85,14 +85,14 @@ def chosen(request: ReplayRequest) -> Found:
     """
     for python in request.pythons or (None,):
         for device in request.devices or (None,):
-            _checked(request, python, device)
+            checked_request(request, python, device)
     return find(request.paths).selected(request.keyword, request.shard)
 
 
 def replay_found(request: ReplayRequest, found: Found, progress: Progress) -> ReplayResult:
     """Replay the cases of ``found`` as ``request`` asks."""
     started = time.monotonic()
-    rows = [_unusable(problem) for problem in found.problems]
+    rows = [unusable(problem) for problem in found.problems]
     cost = None
     for python in (request.pythons or (None,)) if found.cases else ():
         begun = time.monotonic()
@@ -118,7 +118,7 @@ def replayed_on(request: ReplayRequest, cases: Sequence[Case], python: str | Non
 def _replayer(request: ReplayRequest, cases: Sequence[Case], python: str | None) -> Replayer:
     return Replayer(
         cases,
-        python=_checked(request, python, None).python,
+        python=checked_request(request, python, None).python,
         jobs=request.jobs,
         timeout=request.timeout,
         preload=request.preload,
@@ -126,7 +126,7 @@ def _replayer(request: ReplayRequest, cases: Sequence[Case], python: str | None)
     )
 
 
-def _checked(request: ReplayRequest, python: str | None, device: str | None) -> Request:
+def checked_request(request: ReplayRequest, python: str | None, device: str | None) -> Request:
     """What a reduction would be asked with, as its checks are the same; the text stands for the cases."""
     return checked(
         Request(
@@ -149,5 +149,6 @@ def _cost(replayer: Replayer, cases: Sequence[Case], wanted: int, seconds: float
     return Cost(seconds, plain, count, len(cases), replayer.jobs)
 
 
-def _unusable(problem: Problem) -> Replayed:
+def unusable(problem: Problem) -> Replayed:
+    """The row of a file that is no usable case."""
     return Replayed(problem.name, str(problem.path), ERROR, "", False, detail=problem.message, hint=problem.hint)

@@ -34,8 +34,8 @@ def connect(address: str | None) -> Any:
     address = address or os.environ.get("RAY_ADDRESS") or None
     if address not in (None, "local", "auto"):
         check_address(str(address))
-    logging.getLogger("ray").setLevel(logging.ERROR)  # it has a word to say about each cluster that it starts
     ray: Any = importlib.import_module("ray")
+    logging.getLogger("ray").setLevel(logging.ERROR)  # it has a word to say about each cluster that it starts
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     if address in (None, "local"):
         options["include_dashboard"] = False
