@@ -26,7 +26,7 @@ ARGS  ?=
 
 REPORT := $(BIN)/shrinkrepro report --force --environment short $(ARGS)
 
-.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth bench-breakdown bench-isolation peers bench-peers ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
+.PHONY: setup demo test test-versions check lint types imports format bench bench-injected bench-growth bench-batch batch-kills scale bench-breakdown bench-isolation peers bench-peers ablation golden catalogue earned corpus corpus-versions corpus-rebuild kill-test flaky examples test-browser hostile wheel check-cuda clean
 
 setup: $(READY)
 
@@ -106,6 +106,18 @@ bench-breakdown: $(READY)
 ablation: $(READY)
 	mkdir -p build
 	$(BIN)/python -m benchmarks.ablation --rows build/ablation.jsonl $(ARGS)
+
+# 120 scripts of 20 bugs as one batch, against the truth and against one by one; hours. ARGS="--hosts 3 --real 2 --alone 4"
+bench-batch: $(READY)
+	$(BIN)/python -m benchmarks.batch $(ARGS)
+
+# A worker, a node and the driver of a batch on Ray are killed; some twenty minutes. ARGS="--only vmap08,ad01"
+batch-kills: $(READY)
+	$(BIN)/python -m benchmarks.batch_kills $(ARGS)
+
+# What a script costs on a worker, and docs/scale.md from it. ARGS="--rows FILE" makes only the page, --again measures anew.
+scale: $(READY)
+	$(BIN)/python -m benchmarks.scale $(ARGS)
 
 golden: $(READY)
 	$(BIN)/python -m pytest tests/golden --update-golden $(ARGS)
