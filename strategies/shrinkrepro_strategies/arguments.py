@@ -18,6 +18,14 @@ class Bound:
     unpacked: tuple[tuple[tuple[str, ...], ast.expr], ...] = ()
 
 
+def spread(bound: Bound) -> Bound:
+    """``bound`` with subscripts for unpackings, where there is no place for a statement."""
+    values = dict(bound.values)
+    for names, value in bound.unpacked:
+        values.update({name: ast.Subscript(value, ast.Constant(k), ast.Load()) for k, name in enumerate(names)})
+    return Bound(values)
+
+
 def bind(call: ast.Call, arguments: ast.arguments, implicit: ast.expr | None = None) -> Bound | None:
     """What each parameter gets in ``call``; None when it cannot be told.
 

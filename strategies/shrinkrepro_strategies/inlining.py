@@ -13,7 +13,7 @@ from shrinkrepro.core.edits import Edit, Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies.arguments import bind
+from shrinkrepro_strategies.arguments import bind, spread
 from shrinkrepro_strategies.blocks import is_cheap, reads, with_values
 from shrinkrepro_strategies.callees import Callee, callee_of, decorators, definition_of, in_progress, is_super
 from shrinkrepro_strategies.rewriting import (
@@ -217,6 +217,8 @@ def write_call(
     if bound is None:
         return False
     at, statement = program.statement_of(path)
+    if bound.unpacked and not _can_hoist(program, path, at, statement):
+        bound = spread(bound)
     taken = taken_in(program, scope_of(program, at), callee.path)
     for name in _only_target(program, at, statement):
         taken.discard(name)

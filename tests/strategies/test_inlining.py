@@ -152,3 +152,8 @@ def test_an_inlined_call_computes_the_same(value: int) -> None:
     exec(source, before)
     exec(text, after)
     assert before["out"] == after["out"]
+
+
+def test_what_a_starred_argument_gives_is_looked_up_where_nothing_can_be_unpacked() -> None:
+    source = "def f(x, y):\n    return y[y < 0]\nvmap(lambda x: f(*x))(z)"
+    assert normal("vmap(lambda x: x[1][x[1] < 0])(z)") in candidates(inline_call, source)
