@@ -44,7 +44,7 @@ class Neutral(TorchFunctionMode):  # type: ignore[misc]
         inputs = [x for x in tree_flatten((args, kwargs))[0] if _is_real(x)]
         if not inputs or not any(map(_is_real, outputs)):
             return result
-        line = self._line()
+        line = self._line(func)
         if line is None:
             return result
         if _transformed(inputs):
@@ -53,15 +53,18 @@ class Neutral(TorchFunctionMode):  # type: ignore[misc]
             return result
         return tree_unflatten([self._plain(out, inputs) if _is_real(out) else out for out in outputs], spec)
 
-    def _line(self) -> Optional[int]:
-        """The innermost line of the program that is running; None when the machinery of a transform runs for it."""
+    def _line(self, func: Any) -> Optional[int]:
+        """The innermost line of the program that is running; None when a transform calls ``func`` for its own ends."""
         frame: Any = sys._getframe(2)
+        given = False
         while frame is not None:
             file = frame.f_code.co_filename
             if file == self._path:
                 return int(frame.f_lineno)
-            if any(part in file for part in _MACHINERY):
-                return None
+            if not given and any(part in file for part in _MACHINERY):
+                if frame.f_locals.get("func") is not func:
+                    return None
+                given = True  # the program gave it the operator itself: vmap(torch.sin)
             frame = frame.f_back
         return None
 
