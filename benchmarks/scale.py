@@ -50,7 +50,7 @@ class Timed:
     heard: int = 0
     events: int = 0
     steps: int = 0
-    ending: str = ""
+    ending: str = ""  # of a reduction "minimal" or "budget"; else the event that ended it
     text: str = ""
 
     @property
@@ -131,9 +131,9 @@ def _stage(executor: RayExecutor, kind: str, scripts: Sequence[Path], budget: fl
         if event.kind == STARTED:
             row.begun = time.monotonic() - begun
         if event.kind in ENDS:
-            row.ended, row.ending = time.monotonic() - begun, event.kind
+            row.ended, row.ending = time.monotonic() - begun, str(event.data.get("ended", event.kind))
             row.text = str(event.data.get("text", ""))
-            print(f"{row.ended:7.1f} s  {row.ending:6}  {event.work}", flush=True)
+            print(f"{row.ended:7.1f} s  {row.ending:9}  {event.work}", flush=True)
     return list(timed.values())
 
 
@@ -195,23 +195,48 @@ def shared(folder: Path, budget: float) -> dict[str, Any]:
     }
 
 
+def measured(rows: Path, scripts: Sequence[Path], budget: float, turns: Sequence[int]) -> dict[str, Any]:
+    """The measurements, from the file ``rows`` as far as it has them; what is new is written there part by part."""
+    data: dict[str, Any] = json.loads(rows.read_text(encoding="utf-8")) if rows.exists() else {}
+    rows.parent.mkdir(parents=True, exist_ok=True)
+
+    def keep(name: str, value: Any) -> None:
+        data[name] = value
+        rows.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    if "machine" not in data:
+        keep("machine", {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()})
+        keep("date", time.strftime("%Y-%m-%d"))
+        keep("budget", budget)
+    if "talk" not in data:
+        keep("talk", talk())
+    if "shared" not in data:
+        with tempfile.TemporaryDirectory(prefix="scale-") as folder:
+            keep("shared", shared(Path(folder), budget))
+    for workers in turns[len(data.get("runs", ())) :]:
+        found = run(scripts, workers, budget)
+        print(f"{workers} workers: {found.rate:.2f} scripts a minute, load {found.load:.1f}", flush=True)
+        keep("runs", [*data.get("runs", ()), {**asdict(found), "rate": found.rate}])
+    return {**data, "gain": gain(data["runs"]), "differing": differing(data["runs"])}
+
+
 def sample(count: int, seed: int) -> list[Path]:
     """Scripts of cases, drawn by seed."""
     able = [case for case in index.load() if not case.args and len(case.sources) == 1 and case.kind in CRITICAL]
     return [case.script for case in random.Random(f"scale {seed}").sample(able, min(count, len(able)))]
 
 
-def gain(runs: Sequence[Run]) -> float:
-    """Scripts per minute of two workers, for one of one worker, over all runs of each."""
-    one, two = ([run.rate for run in runs if run.workers == workers] for workers in (1, 2))
+def gain(runs: Sequence[dict[str, Any]]) -> float:
+    """Scripts per minute of two workers, for one of one worker, over all runs of each; 0 where one is missing."""
+    one, two = ([run["rate"] for run in runs if run["workers"] == workers] for workers in (1, 2))
     return statistics.mean(two) / statistics.mean(one) if one and two else 0.0
 
 
-def differing(runs: Sequence[Run]) -> list[str]:
-    """Scripts whose results differ between runs, of those that were reduced to the end in each."""
+def differing(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Scripts whose results differ between runs; one that the budget ended has the text of some moment."""
     texts: dict[str, set[str]] = {}
-    for timed in (work for run in runs for work in run.works if work.kind == REDUCE):
-        texts.setdefault(timed.name, set()).add(timed.text)
+    for timed in (work for run in runs for work in run["works"] if work["ending"] == "minimal"):
+        texts.setdefault(timed["name"], set()).add(timed["text"])
     return sorted(name for name, found in texts.items() if len(found) > 1)
 
 
@@ -226,26 +251,13 @@ def main(
     again: Annotated[bool, typer.Option("--again", help="Measure, whatever is there.")] = False,
 ) -> None:
     """Measure, simulate, write docs/scale.md. Exits 1 if two workers do not do 1.7 times one worker's scripts."""
-    if again or not rows.exists():
-        chosen, limit = sample(scripts, seed), seconds(budget)
-        print(", ".join(path.stem for path in chosen), flush=True)
-        data: dict[str, Any] = {
-            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()},
-            "date": time.strftime("%Y-%m-%d"),
-            "budget": limit,
-            "talk": talk(),
-        }
-        with tempfile.TemporaryDirectory(prefix="scale-") as folder:
-            data["shared"] = shared(Path(folder), limit)
-        runs = []
-        for workers in map(int, turns.split(",")):
-            runs.append(run(chosen, workers, limit))
-            print(f"{workers} workers: {runs[-1].rate:.2f} scripts a minute, load {runs[-1].load:.1f}", flush=True)
-        data["gain"], data["differing"] = gain(runs), differing(runs)
-        data["runs"] = [{**asdict(run), "rate": run.rate} for run in runs]
-        rows.parent.mkdir(parents=True, exist_ok=True)
-        rows.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    data = json.loads(rows.read_text(encoding="utf-8"))
+    if again:
+        rows.unlink(missing_ok=True)
+    try:
+        data = measured(rows, sample(scripts, seed), seconds(budget), [int(count) for count in turns.split(",")])
+    except ValueError as error:
+        typer.echo(f"scale: {error}", err=True)
+        raise typer.Exit(2) from error
     PAGE.write_text(page(data), encoding="utf-8")
     print(f"two workers: {data['gain']:.2f} times one; results that differ: {', '.join(data['differing']) or 'none'}")
     raise typer.Exit(0 if data["gain"] >= LEAST_GAIN and not data["differing"] else 1)
