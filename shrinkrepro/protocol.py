@@ -28,7 +28,9 @@ CONTROL_DIFFERENCES64 = "control-differences64"  # that and CONTROL_FLOAT64 toge
 CONTROL_FLOAT64 = "control-float64"  # as it is, with float64 in the place of lower precisions
 CONTROL_CPU = "control-cpu"  # as it is, on the CPU
 SANITIZE = "sanitize"  # run it with every outermost transform call also run by its reference, and compare
-NEUTRAL = "neutral:"  # with what follows it, ``target.neutral``'s: some operators replaced by plain sums of their inputs
+NEUTRAL = (
+    "neutral:"  # with what follows it, ``target.neutral``'s: some operators replaced by plain sums of their inputs
+)
 OBSERVE_REFERENCE = "observe-reference"  # OBSERVE and CONTROL_REFERENCE together
 OBSERVE_FORWARD = "observe-forward"  # and so on
 OBSERVE_VMAP = "observe-vmap"
@@ -103,8 +105,12 @@ class Execution:
 
 
 def to_wire(execution: Execution) -> dict[str, Any]:
-    """The execution as JSON types."""
-    return dataclasses.asdict(execution)
+    """The execution as JSON types.
+
+    Written out, because ``dataclasses.asdict`` takes a fifth of a millisecond, a good part of a query in a batch.
+    """
+    chain = [{**vars(raised), "frames": [dict(vars(frame)) for frame in raised.frames]} for raised in execution.chain]
+    return {**vars(execution), "chain": chain}
 
 
 def from_wire(data: dict[str, Any]) -> Execution:

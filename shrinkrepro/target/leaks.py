@@ -17,7 +17,7 @@ import sys
 import threading
 import types
 import warnings
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Tuple
 
 MEMORY_BYTES = 1 << 30  # a child that has grown by more than this is not used on
 
@@ -73,12 +73,13 @@ class Baseline:
         sys.path[:] = self.path
         sys.setrecursionlimit(self.recursion_limit)
         logging.root.handlers[:] = self.handlers
-        logging.root.setLevel(self.log_level)
-        logging.disable(logging.NOTSET)
+        if logging.root.level != self.log_level or logging.root.manager.disable:  # both empty every logger's cache
+            logging.root.setLevel(self.log_level)
+            logging.disable(logging.NOTSET)
         warnings.filters[:] = self.warning_filters  # type: ignore[index]
         sys.excepthook = sys.__excepthook__
         sys.displayhook = sys.__displayhook__
-        for name in set(sys.modules) - self.modules:
+        for name in [] if sys.modules.keys() <= self.modules else set(sys.modules) - self.modules:
             if not _is_library(sys.modules[name]):  # a local module keeps the last program's objects
                 del sys.modules[name]
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -106,7 +107,7 @@ class Baseline:
             ("a trace function", sys.gettrace() is not None or sys.getprofile() is not None),
             ("a thread", thread_count() > 1),
             ("a process", _has_children()),
-            ("a patched module", any(_differs(space, before) for space, before in self.spaces)),
+            ("a patched module", any(map(_differs, self.spaces))),
             ("a global module hook", _module_hooks(torch)),
         )
         for name, found in checks:
@@ -137,16 +138,32 @@ def _default_device_mode(torch: Any) -> bool:
     return type(torch._C._get_function_stack_at(0)).__name__ == "DeviceContext"
 
 
-def _spaces(torch: Any) -> List[Tuple[Any, Dict[str, Any]]]:
-    """The namespaces that a script may patch, with a copy of what is in them."""
+class _Space(NamedTuple):
+    """A namespace that a script may patch. ``values`` of it, as ``get`` takes them out all at once; there are
+    thousands, which are looked at after each program."""
+
+    names: Mapping[str, Any]
+    get: Callable[[Mapping[str, Any]], Tuple[Any, ...]]
+    values: Tuple[Any, ...]
+
+
+def _spaces(torch: Any) -> Iterator[_Space]:
+    """The namespaces that a script may patch, with what is in them."""
     found: List[Any] = [sys.modules[name] for name in _PATCHABLE if name in sys.modules]
     found += [torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.autograd.Function]
     found += [cls for cls in vars(torch.nn).values() if isinstance(cls, type) and cls is not torch.nn.Module]
-    return [(space, {n: v for n, v in vars(space).items() if n[:2] != "__"}) for space in found]
+    for space in found:
+        names = [name for name in vars(space) if name[:2] != "__"]
+        if names:
+            get = operator.itemgetter(*names, names[0])  # of one name alone it would give no tuple
+            yield _Space(vars(space), get, get(vars(space)))
 
 
-def _differs(space: Any, before: Dict[str, Any]) -> bool:
-    return not all(map(operator.is_, map(vars(space).get, before.keys()), before.values()))
+def _differs(space: _Space) -> bool:
+    try:
+        return not all(map(operator.is_, space.get(space.names), space.values))
+    except KeyError:  # a name is gone
+        return True
 
 
 def _module_hooks(torch: Any) -> bool:
