@@ -122,6 +122,9 @@ def _record(script: BatchScript, options: Mapping[str, Any], store: Store, fresh
     record.tokens = script.tokens
     if record.error == "lost":
         record.why = record.hint = record.error = ""  # no fault of the script: it is tried again
+    if record.reduction is not None and record.reduction["cut"]:
+        record.status, record.accepted = CHECKED, record.reduction["text"]  # there is time for the rest of it now
+        record.reduction = record.case = None
     if script.fault:
         record.status, record.why, record.hint, record.error = REFUSED, script.fault, script.hint, "UsageError"
     return record
@@ -157,7 +160,9 @@ def _reduce(run: _Batch, executor: Executor) -> None:
     def ended(name: str, event: Event) -> list[str]:
         record = run.records[name]
         if event.kind == DONE:
-            record.status, record.reduction, record.accepted = REDUCED, dict(event.data), ""
+            cut = event.data["ended"] == "budget" and run.left() < LEAST_SECONDS
+            record.status, record.reduction, record.accepted = REDUCED, {**event.data, "cut": cut}, ""
+            run.spent |= cut
         else:
             record.why, record.hint = str(event.data["message"]), str(event.data["hint"])
             record.error = str(event.data.get("error", "lost"))
