@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 from shrinkrepro.errors import TargetError
@@ -208,8 +209,10 @@ class RayExecutor:
         want = self._reference
         if (where["torch"], where["build"]) != (want["torch"], want["build"]):
             return f"its torch is {_build(where)}, not {_build(want)}"
-        if where["python"] != want["python"]:
+        if _minor(where) != _minor(want):
             return f"its Python is {where['python']}, not {want['python']}"
+        if where["ours"] != version("shrinkrepro"):
+            return f"its shrinkrepro is {where['ours']}, not {version('shrinkrepro')}"
         return ""
 
     def _room(self, node: dict[str, Any]) -> bool:
@@ -250,6 +253,10 @@ class RayExecutor:
 
 def _build(where: Description) -> str:
     return f"{where['torch']} ({where['build'][:7]})" if where["build"] else where["torch"]
+
+
+def _minor(where: Description) -> str:
+    return where["python"].rpartition(".")[0]
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 
 from shrinkrepro.workers.executor import Work
 from shrinkrepro.workers.local import LocalExecutor
@@ -57,11 +58,12 @@ class ScriptActor:
         self._executor = LocalExecutor(worker, 1)
 
     def describe(self, python: str | None) -> dict[str, str]:
-        """The node, its host's name, this process, and ``describe``'s answer for ``python``."""
+        """The node, its host's name, this process, our version there, and ``describe``'s answer for ``python``."""
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        return {"node": node, "host": socket.gethostname(), "pid": str(os.getpid()), **describe(python)}
+        where = {"node": node, "host": socket.gethostname(), "pid": str(os.getpid()), "ours": version("shrinkrepro")}
+        return {**where, **describe(python)}
 
     def run(self, work: str) -> Iterator[str]:
         """Do one work; events as they come, the last of them its end. All in JSON."""

@@ -17,6 +17,7 @@ from typing import Any
 from shrinkrepro.errors import TargetError, UsageError
 
 SECONDS = 5.0  # for a head to answer
+STORE_BYTES = 128 << 20  # of a cluster that starts here: texts are small, and Ray would take a third of the memory
 # The first words of a client of HTTP/2, and empty settings: RFC 9113, 3.4.
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _SETTINGS = 4  # the type of the frame that a server of gRPC, which Ray's head is, sends first
@@ -32,15 +33,17 @@ def connect(address: str | None) -> Any:
     if importlib.util.find_spec("ray") is None:
         raise UsageError("--executor ray: Ray is not installed here", "pip install 'shrinkrepro[ray]'")
     address = address or os.environ.get("RAY_ADDRESS") or None
-    if address not in (None, "local", "auto"):
+    if address not in (None, "local"):
         check_address(str(address))
     ray: Any = importlib.import_module("ray")
     logging.getLogger("ray").setLevel(logging.ERROR)  # it has a word to say about each cluster that it starts
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
-    if address in (None, "local"):
-        options["include_dashboard"] = False
+    if address in (None, "local"):  # never the last cluster of this machine, which may be gone: that is waited for
+        options |= {"address": "local", "include_dashboard": False, "object_store_memory": STORE_BYTES}
+    else:
+        options["address"] = address
     try:
-        ray.init(address=address, **options)
+        ray.init(**options)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UsageError(f"--address {address or 'local'}: no connection to Ray ({told})", _HINT) from error
