@@ -78,11 +78,13 @@ class _Run:
         while left:
             duration = left.pop()
             yield from self._heard(1.0)
-            for _ in range(SLICES):
+            for part in range(1, SLICES + 1):
                 yield self.world.timeout(duration / SLICES)
-                self.world.process(self._heard(events / SLICES))  # the worker does not wait until it is heard
                 if questions and self.costs.lookup:
                     yield from self._asked(questions / SLICES)
+                told = self.world.process(self._heard(events / SLICES))
+                if part == SLICES:  # only of its end must the driver have heard before the next work comes
+                    yield told
             self.worked += duration
         ends.append(self.world.now)
 

@@ -21,11 +21,11 @@ BUSY = 0.5  # of their time that workers must work for another of them to pay
 Row = Mapping[str, Any]
 
 
-def page(data: Row) -> str:
-    """The page. ``data``: the rows that ``benchmarks.scale`` measured."""
+def page(data: Row, harvests: Sequence[Harvest] = HARVESTS) -> str:
+    """The page. ``data``: the rows that ``benchmarks.scale`` measured; ``harvests`` are simulated."""
     costs = costs_of(data)
-    parts = [_head(data), _script(data), _network(data), _rate(data), _checked(data, costs), _simulated(costs),
-             _cache(data, costs)]  # fmt: skip
+    parts = [_head(data), _script(data), _network(data), _rate(data), _checked(data, costs)]
+    parts += [_simulated(costs, harvests), _cache(data, costs, harvests[-1])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -137,9 +137,9 @@ def _checked(data: Row, costs: Costs) -> str:
     return "\n".join(lines)
 
 
-def _simulated(costs: Costs) -> str:
+def _simulated(costs: Costs, harvests: Sequence[Harvest]) -> str:
     lines = ["## Ten, a hundred, a thousand workers (simulated)"]
-    for harvest in HARVESTS:
+    for harvest in harvests:
         lines += _prose(
             f"{harvest.scripts:,} scripts with {harvest.bugs:,} bugs: all are checked, then one of each bug is reduced."
         )
@@ -159,8 +159,8 @@ def _simulated(costs: Costs) -> str:
     return "\n".join(lines)
 
 
-def _cache(data: Row, costs: Costs) -> str:
-    talk, shared, harvest = data["talk"], data["shared"], HARVESTS[-1]
+def _cache(data: Row, costs: Costs, harvest: Harvest) -> str:
+    talk, shared = data["talk"], data["shared"]
     query = statistics.mean(costs.reduce) / shared["queries"]
     saved = query * shared["other"]
     lines = ["## A cache of verdicts that all workers share"]
