@@ -7,9 +7,18 @@ and on a core of its own they are the wall time of reducers that run one thing a
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")  # a second
+
+
+@dataclass(frozen=True)
+class Used:
+    """Processor seconds of a process and its descendants: of those that run, and of those that ended below them."""
+
+    running: float
+    ended: float
 
 
 def processor_seconds(pid: int | None = None) -> float:
@@ -17,9 +26,15 @@ def processor_seconds(pid: int | None = None) -> float:
 
     Linux only; a descendant that ends as an orphan is lost.
     """
+    found = used(pid)
+    return found.running + found.ended
+
+
+def used(pid: int | None = None) -> Used:
+    """The same, in its two parts."""
     root = os.getpid() if pid is None else pid
-    parents: dict[int, int] = {}
-    used: dict[int, float] = {}
+    times: dict[int, tuple[float, float]] = {}
+    children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -27,14 +42,13 @@ def processor_seconds(pid: int | None = None) -> float:
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
-        parents[int(entry.name)] = int(fields[1])
-        used[int(entry.name)] = sum(map(int, fields[11:15])) / _TICKS
-    children: dict[int, list[int]] = {}
-    for process, parent in parents.items():
-        children.setdefault(parent, []).append(process)
-    total, waiting = 0.0, [root]
+        user, system, ended_user, ended_system = map(int, fields[11:15])
+        times[int(entry.name)] = (user + system) / _TICKS, (ended_user + ended_system) / _TICKS
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
+    running, ended, waiting = 0.0, 0.0, [root]
     while waiting:
         process = waiting.pop()
-        total += used.get(process, 0.0)
+        own, below = times.get(process, (0.0, 0.0))
+        running, ended = running + own, ended + below
         waiting += children.get(process, ())
-    return total
+    return Used(running, ended)
