@@ -24,6 +24,7 @@ from shrinkrepro_strategies.provenance import Provenance
 
 _INNERMOST = 5  # frames from which a program is made anew
 _BATCH = 2
+_NUMBER: Description = {"k": "tensor", "shape": [], "dtype": "float32"}  # an input that nothing reads
 
 
 @strategy("frame-for-program", tier=Tier.COARSE)
@@ -50,7 +51,7 @@ def frame_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
 def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the innermost call under way, under the transforms that were active, for the whole program.
 
-    Its transformed operands become the one input, all others literals.
+    Its transformed operands become the one input, all others literals; a tensor that it changes stays outside.
     Example: a training script -> ``vmap(grad(lambda x: model(x).sum()))(torch.ones(2, 3))``.
     """
     torch, imports = calls.torch_spelling(program)
@@ -74,6 +75,9 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
             text = f"{target}.copy_({value})" if target and value else None
         else:
             text = hoist.expression(path, leaves)
+        if text is not None and not leaves.tensors and path not in tests:
+            hoist, text = _of_captured(program, facts, path, torch) or (hoist, text)
+            leaves.tensors.append(_NUMBER)
         if text is not None and path in tests:
             text = f"bool({text})"
         given = _input(leaves.tensors[0], levels, torch) if leaves.tensors else None
@@ -88,6 +92,22 @@ def distil_failure(program: Program, facts: Facts) -> Iterator[Edit]:
             if chain[-1].name in ("grad", "grad_and_value") and leaves.tensors[0]["shape"]:
                 yield from program_of(program, hoist, _nested(chain, f"lambda x: ({text}).sum()", given), imports)
             yield from program_of(program, hoist, _nested(chain, function, given), imports)
+
+
+def _of_captured(program: Program, facts: Facts, path: Path, torch: str) -> tuple[Hoist, str] | None:
+    """A call in place at ``path``, of a tensor that is made before the transforms; None where it is none."""
+    node = program.node(path)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.func.attr.endswith("_"):
+        return None
+    fact = facts.of((*path, "func", "value"))
+    texts = sources(fact.at(-1), torch, 1) if fact is not None and fact.kind == "tensor" else []
+    hoist = Hoist(program, facts, torch, turn=-1)
+    given = [hoist.expression((*path, "args", k), None, 1) for k in range(len(node.args))]
+    if not texts or None in given:
+        return None
+    name = next(n for n in ("t", *map("t{}".format, range(99))) if n not in program.scopes.all_names())
+    hoist.lines.append(f"{name} = {texts[0]}")
+    return hoist, f"{name}.{node.func.attr}({', '.join(map(str, given))})"
 
 
 class _Leaves:

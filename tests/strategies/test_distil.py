@@ -138,3 +138,23 @@ main('a')
 def test_nothing_is_proposed_without_facts() -> None:
     assert candidates(distil.distil_failure, SOURCE) == []
     assert candidates(distil.frame_for_program, SOURCE) == []
+
+
+def test_a_captured_tensor_that_is_changed_is_made_outside_of_the_transforms() -> None:
+    source = """
+import torch
+net = build()
+def loss(x):
+    net.seen.mul_(0.5)
+    return net(x)
+torch.func.grad(loss)(load())
+"""
+    seen: dict[str, Mapping[str, Any]] = {
+        "torch.func.grad(loss)": {"k": "function", "name": "wrapped", "line": None},
+        "load()": tensor(3),
+        "net.seen": tensor(2),
+        "net.seen.mul_": {"k": "function", "name": "torch.Tensor.mul_", "line": None},
+    }
+    found = candidates(distil.distil_failure, source, facts_of(source, seen, quiet=("return net(x)",)))
+    expected = "import torch\nt = torch.ones(2)\ntorch.func.grad(lambda x: t.mul_(0.5))(torch.tensor(1.0))"
+    assert normal(expected) in found
