@@ -12,6 +12,9 @@ from typing import Annotated
 
 import typer
 
+from benchmarks import breakdown
+from benchmarks.breakdown import Breakdown
+from benchmarks.breakdown import table as table_of
 from benchmarks.peers import comparing, plot
 from benchmarks.peers.comparing import Spread, best_races, cost, losses, ours, same_bug, spread
 from benchmarks.peers.judging import FRESH, SERVED
@@ -165,7 +168,34 @@ def conditions(rows: Sequence[Row]) -> str:
     )
 
 
-def page(rows: Sequence[Row]) -> str:
+def where_time_goes(found: Sequence[Breakdown]) -> str:
+    """The latest breakdown, and how the ratios to the limit went."""
+    last = found[-1]
+    heads = {"one per fork": last.alone, "in batches": last.batch}
+    largest = []
+    for head, phases in heads.items():
+        above = {
+            "child": phases["child"] - phases["limit"],
+            **{name: phases[name] for name in ("server", "host", "confinement")},
+        }
+        order = sorted(above, key=lambda name: -above[name])[:3]
+        largest.append(f"{head}: " + ", ".join(f"{name} {above[name]:.2f} ms" for name in order))
+    history = [[one.date[:10], one.revision, f"{one.ratio(True):.2f}", f"{one.ratio(False):.2f}"] for one in found]
+    host = [[phase, f"{value:.2f}"] for phase, value in last.host.items()]
+    parts = [
+        f"`make bench-breakdown` on {last.script}: its candidates run bare (a fork that compiles and runs each, or a "
+        "loop in one process), and in our server. Confinement is not in the ratio.\n",
+        table_of(last),
+        f"\nMost above the limit: {'; '.join(largest)}.\n",
+        table(["measured", "revision", "times the limit, one per fork", "in batches"], history),
+    ]
+    if host:
+        parts += ["\nThis side over a whole reduction, by a sampling profiler, start and report included:\n"]
+        parts += [table(["phase", "processor ms a query"], host)]
+    return "\n".join(parts)
+
+
+def page(rows: Sequence[Row], breakdowns: Sequence[Breakdown] = ()) -> str:
     """The whole page."""
     parts = [INTRODUCTION, "## Conditions\n", conditions(rows), ""]
     lacking = missing(rows)
@@ -182,6 +212,8 @@ def page(rows: Sequence[Row]) -> str:
     parts += ["![Tokens over time](benchmarks-time.svg)\n", "![Tokens over queries](benchmarks-queries.svg)\n"]
     lost = losses(rows)
     parts += ["## Where we lose\n", "\n".join(f"- {text}" for text in lost) or "In none of these rows."]
+    if breakdowns:
+        parts += ["", "## Where our time goes\n", where_time_goes(breakdowns)]
     return "\n".join(parts) + "\n"
 
 
@@ -210,7 +242,7 @@ def main(
     if not rows:
         typer.echo(f"peers: there are no rows in {source}\nhint: make bench-peers makes them", err=True)
         raise typer.Exit(2)
-    (to / "benchmarks.md").write_text(page(rows), encoding="utf-8")
+    (to / "benchmarks.md").write_text(page(rows, breakdown.load()), encoding="utf-8")
     for over in ("time", "queries"):
         (to / f"benchmarks-{over}.svg").write_text(plot.svg(rows, over), encoding="utf-8")
     print(f"{to / 'benchmarks.md'}: {len(rows)} rows")

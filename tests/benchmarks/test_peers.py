@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from benchmarks.breakdown import Breakdown
 from benchmarks.index import Case
 from benchmarks.peers import comparing, document, plot, rows
 from benchmarks.peers.__main__ import main, planned
@@ -176,7 +177,11 @@ def test_the_page_says_what_is_there_and_what_is_not() -> None:
         row("picire", 70, (1.0, 9.0, 1, 500), (80.0, 9.0, 80, 70), truth="broken"),
         row("shrinkray", None, mode=FRESH),
     ]
-    page = document.page(found)
+    phases = {"fork": 4.0, "compile": 1.0, "run": 5.0, "limit": 10.0, "child": 11.0, "server": 1.0, "host": 0.5}
+    measured = Breakdown("2026-12-01", "abc", "s.py", 1, {**phases, "confinement": 2}, {**phases, "confinement": 3}, {})
+    page = document.page(found, [measured])
+    assert "| **times the limit** | 1.25 | 1.25 |" in page
+    assert "one per fork: confinement 2.00 ms, child 1.00 ms, server 1.00 ms" in page
     assert "| ad01 (exception) | 500 | 20 | 20 (100 s) |" in page
     assert "70 ~ (100 s)" in page
     assert "none (finished)" in page
