@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from shrinkrepro.session.request import Confinement
-    from shrinkrepro.tasks.batch_request import Placement
+    from shrinkrepro.tasks.placement import Placement
 
 Script = Annotated[
     str | None, typer.Argument(metavar="SCRIPT", help="The script that fails, or a pytest id.", show_default=False)
@@ -125,8 +125,8 @@ def placement(
     executor: str, jobs: int | None, address: str | None, cpus: float, gpus: float, memory: str | None
 ) -> Placement:
     """What the options for it say."""
-    from shrinkrepro.tasks.batch_request import Placement
     from shrinkrepro.tasks.inputs import parse_size
+    from shrinkrepro.tasks.placement import Placement
 
     size = parse_size(memory, "--memory-per-worker") if memory is not None else None
     return Placement(executor, jobs, address, cpus, gpus, size)

@@ -71,9 +71,9 @@ def replay(
     Ends with 0 when all are as expected, 1 when not. In GitHub Actions it also prints annotations.
     """
     from shrinkrepro.report.files import claim_output, write_whole
-    from shrinkrepro.tasks.batch_request import RAY
     from shrinkrepro.tasks.expectations import updated
     from shrinkrepro.tasks.inputs import parse_duration
+    from shrinkrepro.tasks.placement import RAY
     from shrinkrepro.tasks.replay import ReplayRequest, chosen, replay_found
 
     placement = options.placement(executor, jobs, address, cpus, gpus, worker_memory)

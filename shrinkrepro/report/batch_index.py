@@ -9,7 +9,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from shrinkrepro.report.pages import template
 
 if TYPE_CHECKING:
     from shrinkrepro.tasks.batch_request import BatchResult, ScriptRow
@@ -88,17 +90,7 @@ def index_html(result: BatchResult, version: str) -> str:
     """The page; empty where jinja2 is not installed."""
     if importlib.util.find_spec("jinja2") is None:
         return ""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("shrinkrepro.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    page: Any = environment.get_template("batch.html.j2")
-    text: str = page.render(
+    return template("batch.html.j2").render(
         result=result,
         headline=headline(result),
         summary=summary(result),
@@ -108,7 +100,6 @@ def index_html(result: BatchResult, version: str) -> str:
         cost=cost(result),
         version=version,
     )
-    return text
 
 
 def _count(number: int, what: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from shrinkrepro.errors import UsageError
 from shrinkrepro.report.curve import curve, measured
+from shrinkrepro.report.pages import template
 
 if TYPE_CHECKING:
     from shrinkrepro.report.bug import Bug, NeighbourRow, Step
@@ -59,21 +60,12 @@ def html(bug: Bug) -> str:
         UsageError: the libraries for it are not installed, or the program is too long for a page.
     """
     check_libraries()
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("shrinkrepro.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     curves = (
         [(over, "wide" if width > 500 else "narrow", curve(bug.steps, over, width)) for over, width in _CURVES]
         if measured(bug.steps)
         else []
     )
-    page = environment.get_template("report.html.j2").render(
+    page = template("report.html.j2").render(
         bug=bug,
         curves=curves,
         steps=_shown(bug.steps),

@@ -17,7 +17,6 @@ from shrinkrepro.tasks.batch_check import Checked
 from shrinkrepro.tasks.batch_findings import Findings, slug
 from shrinkrepro.tasks.batch_groups import key_of
 from shrinkrepro.tasks.batch_request import (
-    RAY,
     BatchProgress,
     BatchRequest,
     BatchResult,
@@ -27,7 +26,6 @@ from shrinkrepro.tasks.batch_scripts import BatchScript, find_scripts
 from shrinkrepro.tasks.batch_state import CHECKED, REDUCED, REFUSED, Record, Store
 from shrinkrepro.tasks.batch_worker import CASE, CHECK, REDUCE, WORKER
 from shrinkrepro.workers.executor import ACCEPTED, DONE, ENDS, FAILED, NOTE, STARTED, Event, Executor, Work
-from shrinkrepro.workers.local import LocalExecutor
 
 LEAST_SECONDS = 5.0  # of the total budget that are worth beginning a reduction for
 NOTES_KEPT = 20  # of one script
@@ -85,7 +83,7 @@ def batch(request: BatchRequest, progress: BatchProgress) -> BatchResult:
         ended = "done"
         groups: list[Group] = []
         try:
-            with _executor(request) as executor:
+            with request.placement.workers(WORKER, request.python) as executor:
                 _check(run, executor)
                 _reduce(run, executor)
                 groups = run.findings.groups()
@@ -97,23 +95,6 @@ def batch(request: BatchRequest, progress: BatchProgress) -> BatchResult:
         if run.spent and ended == "done":
             ended = "budget"
         return _result(run, groups, ended, resumed)
-
-
-def _executor(request: BatchRequest) -> Executor:
-    placement = request.placement
-    if placement.executor == RAY:
-        from shrinkrepro.workers.ray import RayExecutor  # the one module that needs it
-
-        return RayExecutor(
-            WORKER,
-            address=placement.address,
-            workers=placement.jobs,
-            cpus=placement.cpus,
-            gpus=placement.gpus,
-            memory=placement.memory,
-            python=request.python,
-        )
-    return LocalExecutor(WORKER, request.local_jobs())
 
 
 def _record(script: BatchScript, options: Mapping[str, Any], store: Store, fresh: bool) -> Record:

@@ -11,37 +11,7 @@ from shrinkrepro.errors import UsageError
 from shrinkrepro.session import Confinement, Request
 from shrinkrepro.session.run import DEFAULT_BUDGET
 from shrinkrepro.tasks.inputs import checked, read_source
-from shrinkrepro.workers.pool import default_jobs
-
-LOCAL, RAY = "local", "ray"
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where the scripts are worked on. What only Ray knows of (``address`` on) is for Ray's workers, each."""
-
-    executor: str = LOCAL
-    jobs: int | None = None  # scripts at a time; None: the cores of this machine, or of the cluster
-    address: str | None = None  # of a cluster that runs; None: one is started here
-    cpus: float = 1.0
-    gpus: float = 0.0
-    memory: int | None = None  # bytes
-
-    def check(self) -> None:
-        """Make sure that there are such workers.
-
-        Raises:
-            UsageError: an option is not known, or none for this executor.
-        """
-        if self.executor not in (LOCAL, RAY):
-            raise UsageError(f"--executor {self.executor!r} is not known", f"it is {LOCAL} or {RAY}")
-        if self.executor == LOCAL and self != Placement(LOCAL, self.jobs):
-            raise UsageError("--address and what a worker gets are for a cluster", "add --executor ray")
-        if self.jobs is not None and self.jobs < 1:
-            raise UsageError(f"--jobs {self.jobs} is not a number of scripts", "it must be 1 or more")
-        for option, value in (("--cpus-per-worker", self.cpus), ("--gpus-per-worker", self.gpus)):
-            if not 0 <= value < float("inf") or (value > 1 and value != int(value)):
-                raise UsageError(f"{option} {value:g} is not what a worker can take", "a share of one, or whole ones")
+from shrinkrepro.tasks.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -56,7 +26,7 @@ class BatchRequest:
     budget: float | None = None  # of each reduction
     total_budget: float | None = None  # of the whole run; what it leaves is done by the same command
     fresh: bool = False  # begin anew, whatever an earlier run has left
-    placement: Placement = Placement()
+    placement: Placement = field(default_factory=Placement)
     python: str | None = None
     device: str | None = None
     timeout: float | None = None
@@ -117,10 +87,6 @@ class BatchRequest:
     def script_budget(self) -> float:
         """Of one reduction, in seconds."""
         return self.budget or DEFAULT_BUDGET
-
-    def local_jobs(self) -> int:
-        """Scripts at a time on this machine."""
-        return self.placement.jobs or default_jobs()
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from shrinkrepro.corpus.case import ERROR, Case
 from shrinkrepro.corpus.folder import Found
 from shrinkrepro.errors import TargetError
 from shrinkrepro.session import Progress
-from shrinkrepro.tasks.batch_request import Placement
 from shrinkrepro.tasks.batch_worker import WORKER
+from shrinkrepro.tasks.placement import Placement
 from shrinkrepro.tasks.replay import ReplayRequest, ReplayResult, checked_request, unusable
 from shrinkrepro.tasks.replay_share import REPLAY
 from shrinkrepro.tasks.replayer import Replayed
@@ -43,21 +43,10 @@ def replay_apart(request: ReplayRequest, found: Found, placement: Placement, pro
 def _on(
     request: ReplayRequest, cases: Sequence[Case], python: str | None, placement: Placement, progress: Progress
 ) -> list[Replayed]:
-    from shrinkrepro.workers.ray import RayExecutor
-
     progress.phase(f"starting {python or 'the interpreters of the nodes'}")
-    executor = RayExecutor(
-        WORKER,
-        address=placement.address,
-        workers=placement.jobs,
-        cpus=placement.cpus,
-        gpus=placement.gpus,
-        memory=placement.memory,
-        python=python,
-    )
     devices = list(request.devices or (None,))
     ends: dict[str, Event] = {}
-    with executor:
+    with placement.workers(WORKER, python) as executor:
         shares = list(_shares(cases, executor.slots * SHARES))
         progress.phase(f"{len(cases)} cases in {len(shares)} shares")
         options = {**_options(request, python), "devices": devices, "jobs": max(1, int(placement.cpus))}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shrinkrepro.errors import TargetError, UsageError
 from shrinkrepro.tasks import replay_apart
-from shrinkrepro.tasks.batch_request import LOCAL, RAY, Placement
 from shrinkrepro.tasks.batch_worker import ScriptWorker
+from shrinkrepro.tasks.placement import LOCAL, RAY, Placement
 from shrinkrepro.tasks.replay import ReplayRequest, chosen
 from shrinkrepro.tasks.replay_share import REPLAY
 from shrinkrepro.tasks.replayer import Replayer
