@@ -95,14 +95,13 @@ def drop_function_input(program: Program, facts: Facts) -> Iterator[Edit]:
         path, forward = function.methods["forward"]
         names = parameters(forward)
         skip = 0 if "setup_context" in function.methods else 1
-        applies = [p for p, _ in _applies(program, function)]
+        called = [p for p, _ in applies(program, function)]
         for index in range(skip, len(names)):
             if len(names) - skip < 2:
                 break
             number = index - skip
-            changes = [Change((*path, "args", "args", index))]
-            changes.extend(_defaulted(program, path, forward, index, names, skip))
-            for apply in applies:
+            changes: list[Change] = []
+            for apply in called:
                 call = program.node(apply)
                 assert isinstance(call, ast.Call)
                 if number < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
@@ -110,19 +109,28 @@ def drop_function_input(program: Program, facts: Facts) -> Iterator[Edit]:
             changes.extend(_gradient_dropped(function, number, len(names) - skip))
             changes.extend(_unpacking_dropped(function, number, len(names) - skip))
             changes.extend(_batched_dropped(program, function, number, len(names) - skip))
-            yield Edit(tuple(changes))
+            changes.append(Change((*path, "args", "args", index)))
+            stays = next(n for k, n in enumerate(names) if k >= skip and k != index)
+            for text in dict.fromkeys([*_given(program, function, called, number), stays]):
+                yield Edit(
+                    (*changes, *(Change(use, text) for use in program.scopes.uses_of((*path, "args", "args", index))))
+                )
 
 
-def _defaulted(
-    program: Program, path: Path, forward: ast.FunctionDef, index: int, names: list[str], skip: int
-) -> Iterator[Change]:
-    """The uses of the dropped parameter read the first of those that stay."""
-    stays = next(n for k, n in enumerate(names) if k >= skip and k != index)
-    for use in program.scopes.uses_of((*path, "args", "args", index)):
-        yield Change(use, stays)
+def _given(program: Program, function: _Function, called: list[Path], number: int) -> Iterator[str]:
+    """Text of the input ``number`` of the only ``apply`` outside of the class, if it means the same inside of it."""
+    outside = [path for path in called if path[: len(function.path)] != function.path]
+    call = program.node(outside[0]) if len(outside) == 1 else None
+    if not isinstance(call, ast.Call) or number >= len(call.args):
+        return
+    given = call.args[number]
+    names = [node.id for node in ast.walk(given) if isinstance(node, ast.Name)]
+    if all(program.scopes.lookup(outside[0], name) == program.scopes.lookup((), name) for name in names):
+        yield program.text(given)
 
 
-def _applies(program: Program, function: _Function) -> Iterator[tuple[Path, ast.Call]]:
+def applies(program: Program, function: _Function) -> Iterator[tuple[Path, ast.Call]]:
+    """The calls of the Function's ``apply``."""
     for use in program.scopes.uses_of(function.path):
         up, parent = program.parent(use)
         if isinstance(parent, ast.Attribute) and parent.attr == "apply":
@@ -208,7 +216,7 @@ def drop_function_output(program: Program, facts: Facts) -> Iterator[Edit]:
                 for use in program.scopes.uses_of((*at, "args", "args", len(node.args.args) - 1)):
                     changes.extend(_looked_up(program, use, number, count))
             changes.extend(_unmarked(program, function, number, count))
-            for apply, _ in _applies(program, function):
+            for apply, _ in applies(program, function):
                 changes.extend(_looked_up(program, apply, number, count))
                 where, statement = program.statement_of(apply)
                 if not isinstance(statement, ast.Assign) or apply != (*where, "value"):

@@ -13,7 +13,8 @@ from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies.autograd import functions_of, outputs, parameters, with_body
+from shrinkrepro_strategies.autograd import applies, functions_of, outputs, parameters, with_body
+from shrinkrepro_strategies.blocks import with_values
 from shrinkrepro_strategies.slices import Slicer
 
 
@@ -36,6 +37,32 @@ def plain_function_body(program: Program, facts: Facts) -> Iterator[Edit]:
                     yield Edit(slicer.with_dead(*with_body(path, node, body)))
         if len(function.methods) > 1:
             yield Edit(tuple(everything))
+
+
+@strategy("forward-for-own-apply", tier=Tier.MEDIUM)
+def forward_for_own_apply(program: Program, facts: Facts) -> Iterator[Edit]:
+    """Put what ``forward`` computes for ``apply`` in the other methods of the same autograd.Function.
+
+    Example: ``def forward(x): return x.sin()`` and in ``vmap`` ``return F.apply(x), 0`` -> ``return x.sin(), 0``.
+    """
+    for function in functions_of(program):
+        _, forward = function.methods.get("forward", (None, None))
+        last = forward.body[-1] if forward is not None and len(forward.body) == 1 else None
+        if forward is None or not isinstance(last, ast.Return) or last.value is None:
+            continue
+        names = parameters(forward)
+        skip = 0 if "setup_context" in function.methods else 1
+        if set(names[:skip]) & {n.id for n in ast.walk(last.value) if isinstance(n, ast.Name)}:
+            continue
+        for path, call in applies(program, function):
+            given = dict(zip(names[skip:], call.args))
+            plain = not call.keywords and not any(isinstance(a, ast.Starred) for a in call.args)
+            if path[: len(function.path)] != function.path or not plain or len(call.args) != len(names) - skip:
+                continue
+            text = ast.unparse(ast.fix_missing_locations(with_values(last.value, given)))
+            _, parent = program.parent(path)
+            nested = isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript | ast.Compare)
+            yield Edit((Change(path, f"({text})" if nested else text),))
 
 
 def _body_text(program: Program, node: ast.FunctionDef) -> str:
@@ -115,4 +142,4 @@ def _rule(
     return None
 
 
-STRATEGIES = (plain_function_body, plain_rules)
+STRATEGIES = (plain_function_body, plain_rules, forward_for_own_apply)

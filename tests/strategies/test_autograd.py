@@ -226,3 +226,29 @@ F.apply(z, z)
 """
     found = candidates(autograd.drop_function_input, source)
     assert any("def vmap(info, in_dims, x):" in text and "return (x, a)" in text for text in found)
+
+
+OWN_RULE = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(x, n):
+        return x - n
+    @staticmethod
+    def vmap(info, in_dims, x, n):
+        return F.apply(x, 1) * 2, 0
+torch.vmap(lambda x: F.apply(x, torch.zeros(1)))(y)
+"""
+
+
+def test_what_forward_computes_stands_in_the_other_methods() -> None:
+    source = OWN_RULE.replace("    @staticmethod\n    def vmap", "    def setup_context(ctx, i, o): pass\n    def vmap")
+    found = candidates(function_bodies.forward_for_own_apply, source)
+    assert found == [normal(source.replace("F.apply(x, 1) * 2", "(x - 1) * 2"))]
+
+
+def test_a_dropped_input_is_read_as_what_it_was_given() -> None:
+    source = OWN_RULE.replace("    @staticmethod\n    def vmap", "    def setup_context(ctx, i, o): pass\n    def vmap")
+    found = candidates(autograd.drop_function_input, source)
+    expected = source.replace("x - n", "x - torch.zeros(1)").replace(", n)", ")").replace(", 1)", ")")
+    assert normal(expected.replace("F.apply(x, torch.zeros(1))", "F.apply(x)")) in found
