@@ -26,6 +26,7 @@ Descriptions (``"v"``), by ``"k"``:
                "line": class line or None}
     function  {"k": "function", "name": "torch.sin" or own name, "line": its def's line in the program, or None,
                "owner": line of the class of the object that it is bound to, if that is a class of the program,
+               "free": {name: description} of what it reads from functions around it,
                "made": [transform, its options as source], "of": description of the function that was transformed}
     type      {"k": "type", "name": .., "line": class line or None}
     object    {"k": "object", "cls": qualified class name, "line": class line or None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from shrinkrepro.target.module_text import constructor_text
 
@@ -59,7 +59,7 @@ class Describer:
         if isinstance(value, type):
             return {"k": "type", "name": _class_name(value), "line": self.class_line(value)}
         if isinstance(value, _FUNCTIONS):
-            return self.function(value)
+            return self.function(value, depth)
         return {"k": "object", "cls": _class_name(kind), "line": self.class_line(kind)}
 
     def source_text(self, value: Any) -> Optional[str]:
@@ -133,11 +133,11 @@ class Describer:
             else:
                 fact["head"] = [_number(v) for v in flat[:ITEMS].tolist()]
 
-    def function(self, value: Any) -> Description:
+    def function(self, value: Any, depth: int = DEPTH) -> Description:
         """The description of something that is called."""
-        return {**self._called(value), **self._made(value)}
+        return {**self._called(value, depth), **self._made(value, depth)}
 
-    def _made(self, value: Any) -> Description:
+    def _made(self, value: Any, depth: int) -> Description:
         """Of what a transform made: its name and options, and what it was made of."""
         code = getattr(value, "__code__", None)
         if not isinstance(code, types.CodeType) or not code.co_freevars:
@@ -146,9 +146,9 @@ class Describer:
         compiled = name is None and code.co_filename.endswith(_COMPILER)
         if name is None and not compiled:
             return {}
-        held = dict(zip(code.co_freevars, (cell.cell_contents for cell in value.__closure__ or ())))
+        held = dict(_held(value, DEEPEST + DEEPEST))
         if compiled:
-            return self._compiled(held.get("fn"), held.get("self"))
+            return self._compiled(held.get("fn"), held.get("self"), depth)
         words = []
         for option, usual in _OPTIONS.items():
             text = self._plain_text(held[option]) if option in held else usual
@@ -156,9 +156,9 @@ class Describer:
                 return {}
             if text != usual:
                 words.append("%s=%s" % (option, text))
-        return {"made": [name, ", ".join(words)], "of": self(held["func"], 0)}
+        return {"made": [name, ", ".join(words)], "of": self(held["func"], depth)}
 
-    def _compiled(self, function: Any, context: Any) -> Description:
+    def _compiled(self, function: Any, context: Any, depth: int) -> Description:
         """Of what torch.compile made of ``function``, where its backend has a name."""
         backend = getattr(context, "callback", None)
         for _ in range(DEEPEST):
@@ -168,7 +168,7 @@ class Describer:
             return {}
         words = ['backend="%s"' % name] if name != "inductor" else []
         words += ["fullgraph=True"] if getattr(context, "fullgraph", False) else []
-        return {"made": ["compile", ", ".join(words)], "of": self(function, 0)}
+        return {"made": ["compile", ", ".join(words)], "of": self(function, depth)}
 
     def _plain_text(self, value: Any) -> Optional[str]:
         """Source for an option of a transform: a constant, or a tuple or list of such."""
@@ -180,7 +180,7 @@ class Describer:
         text = ", ".join(str(item) for item in inner)
         return "[%s]" % text if type(value) is list else "(%s%s)" % (text, "," if len(value) == 1 else "")
 
-    def _called(self, value: Any) -> Description:
+    def _called(self, value: Any, depth: int) -> Description:
         line = None
         inner = getattr(value, "__wrapped__", value)
         code = getattr(getattr(inner, "__func__", inner), "__code__", None)
@@ -205,6 +205,9 @@ class Describer:
         found: Description = {"k": "function", "name": name, "line": line}
         if line is not None and isinstance(value, types.MethodType):
             found["owner"] = self.class_line(owner if isinstance(owner, type) else type(owner))
+        elif line is not None and inner is value and depth > 0:
+            free = {name: self(held, depth - 1) for name, held in _held(value, ITEMS)}
+            found.update({"free": free} if free else {})
         return found
 
     def class_line(self, cls: type) -> Optional[int]:
@@ -239,6 +242,13 @@ def _inner_code(torch: Any) -> Dict[Any, str]:
         inner: List[Any] = [c for c in getattr(code, "co_consts", ()) if isinstance(c, types.CodeType)]
         found.update((c, name) for c in inner if "func" in c.co_freevars)
     return found
+
+
+def _held(function: Any, most: int) -> Iterator[Tuple[str, Any]]:
+    """The names that ``function`` reads from the functions around it, with their values; those that are set."""
+    for name, cell in list(zip(function.__code__.co_freevars, function.__closure__ or ()))[:most]:
+        with contextlib.suppress(ValueError):  # not set yet
+            yield name, cell.cell_contents
 
 
 def _class_name(cls: type) -> str:

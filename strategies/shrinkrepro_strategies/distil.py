@@ -17,6 +17,7 @@ from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import sources
+from shrinkrepro_strategies.failed import compares, failed_checks
 from shrinkrepro_strategies.frames import running, stuck_stores, stuck_tests
 from shrinkrepro_strategies.hoisting import Hoist
 from shrinkrepro_strategies.made import spelled, transforms_of
@@ -38,7 +39,7 @@ def frame_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
     if next(failed_checks(program, facts), None) is not None:
         return  # a check fails for what came before it
     for path in running(program, facts):
-        if _entered(program, facts, path) or _checks(program, path):
+        if _entered(program, facts, path) or compares(program, path):
             continue
         for spelling in (0, 2):
             hoist = Hoist(program, facts, torch, spelling, turn=-1)
@@ -183,32 +184,6 @@ def check_for_program(program: Program, facts: Facts) -> Iterator[Edit]:
                 yield from program_of(program, hoist, form.format(text), imports, path)
 
 
-def compared(program: Program, facts: Facts) -> Provenance | None:
-    """What must stay code because a check compares it; None when it is no check that failed."""
-    if next(failed_checks(program, facts), None) is None:
-        return None
-    live = Provenance(program)
-    live.keep_reference()
-    return live
-
-
-def failed_checks(program: Program, facts: Facts) -> Iterator[tuple[Path, str]]:
-    """Paths of the conditions that failed, with the statement that each is checked by."""
-    for path in reversed(running(program, facts)):
-        if _checks(program, path):
-            yield path, "{}"
-    for path, node in program.walk(ast.Assert, ast.If):
-        at: Path = (*path, "test")
-        fact = facts.of(at)
-        if fact is None or facts.count(node) == 0:
-            continue
-        if isinstance(node, ast.Assert):
-            if fact.value.get("r") == "False" or fact.value.get("fill") == 0:
-                yield at, "assert {}"
-        elif isinstance(node.body[-1], ast.Raise) and facts.count(node.body[-1]):
-            yield at, "assert not ({})"
-
-
 @dataclass(frozen=True)
 class _Level:
     """A transform that was active: its short name, and how the program spells it."""
@@ -290,12 +265,6 @@ def _is_own(program: Program, facts: Facts, path: Path) -> bool:
     """Whether the call at ``path`` calls a function of the program, whose body would come along."""
     fact = facts.of((*path, "func"))
     return fact is not None and fact.value.get("line") is not None
-
-
-def _checks(program: Program, path: Path) -> bool:
-    """Whether the call at ``path`` compares: of what it compares only literals would be left."""
-    node = program.node(path)
-    return isinstance(node, ast.Compare) or "assert" in program.text(getattr(node, "func", node))
 
 
 def _entered(program: Program, facts: Facts, path: Path) -> bool:

@@ -19,7 +19,8 @@ from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import exact_source
-from shrinkrepro_strategies.distil import failed_checks, program_of
+from shrinkrepro_strategies.distil import program_of
+from shrinkrepro_strategies.failed import failed_checks
 from shrinkrepro_strategies.frames import callers
 from shrinkrepro_strategies.hoisting import Hoist
 from shrinkrepro_strategies.liveness import outermost
@@ -47,7 +48,7 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
     for path, turn in places if form else ():
         seen, reference = facts.items()[path], facts.reference.items()[path]
         item, _ = _first_item(seen.at(turn), reference.at(turn))
-        for spelling in (0, 2):
+        for spelling in (0, 2, 1):
             under_way = callers(program, facts, path)
             hoist = Hoist(program, facts, torch, spelling, live, under_way, given=True, turn=turn)
             text = hoist.expression(path)
@@ -91,6 +92,8 @@ def _form(program: Program, facts: Facts, torch: str) -> str:
     check = next(failed_checks(program, facts), None)
     if check is None:
         return ""
+    if check[1].startswith("if "):
+        return check[1].replace("{}", f"not {torch}.allclose({{}}, {{}})", 1)
     return f"{torch}.testing.assert_close({{}}, {{}})" if check[1] == "{}" else f"assert {torch}.allclose({{}}, {{}})"
 
 

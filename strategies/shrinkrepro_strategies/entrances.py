@@ -18,7 +18,7 @@ from shrinkrepro.core.program import Program, parse_expression
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.descriptions import exact_tensor, sources
-from shrinkrepro_strategies.distil import failed_checks
+from shrinkrepro_strategies.failed import failed_checks
 from shrinkrepro_strategies.liveness import covered
 from shrinkrepro_strategies.sites import Site, sites_of
 from shrinkrepro_strategies.slices import Slicer

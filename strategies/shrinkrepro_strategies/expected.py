@@ -16,7 +16,7 @@ from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
 from shrinkrepro_strategies.blocks import LOOPS
 from shrinkrepro_strategies.descriptions import exact_source
-from shrinkrepro_strategies.distil import failed_checks
+from shrinkrepro_strategies.failed import failed_checks
 from shrinkrepro_strategies.liveness import Liveness, covered, outermost
 from shrinkrepro_strategies.provenance import Provenance
 

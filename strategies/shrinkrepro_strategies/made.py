@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from shrinkrepro.core.edits import Change, Edit, Path
@@ -16,7 +16,9 @@ from shrinkrepro.core.facts import Description, ExprFact, Facts
 from shrinkrepro.core.program import Program, parse_expression
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.blocks import with_values
 from shrinkrepro_strategies.callees import classes
+from shrinkrepro_strategies.descriptions import sources
 from shrinkrepro_strategies.slices import Slicer
 
 
@@ -75,8 +77,10 @@ def _function(program: Program, facts: Facts, seen: Description) -> str | None:
     if at is None:
         return None
     node = program.node(at)
-    if isinstance(node, ast.Lambda):
-        return program.text(node) if _is_closed(program, at) else None
+    if isinstance(node, ast.Lambda) and _is_closed(program, at):
+        return program.text(node)
+    if seen.get("free"):
+        return _applied(program, facts, at, seen["free"])
     if isinstance(node, ast.ClassDef):
         return f"{node.name}.{name}" if len(at) == 2 else None
     if isinstance(node, ast.FunctionDef) and len(at) == 2:
@@ -88,6 +92,34 @@ def _function(program: Program, facts: Facts, seen: Description) -> str | None:
         owner = _instance(program, facts, {"k": "object", "line": seen["owner"]})
         return f"{owner}.{node.name}" if owner is not None else None
     return None
+
+
+def _applied(program: Program, facts: Facts, path: Path, free: Mapping[str, Description]) -> str | None:
+    """A lambda for the function of one expression at ``path``, with what it reads from around it written in."""
+    node = program.node(path)
+    if isinstance(node, ast.Lambda):
+        body: ast.expr | None = node.body
+    else:
+        last = node.body[-1] if isinstance(node, ast.FunctionDef) and len(node.body) == 1 else None
+        body = last.value if isinstance(last, ast.Return) else None
+    if body is None or not isinstance(node, ast.FunctionDef | ast.Lambda) or node.args.defaults:
+        return None
+    values: dict[str, ast.expr] = {}
+    for name, value in free.items():
+        text = _value(program, facts, value)
+        if text is None:
+            return None
+        values[name] = parse_expression(text)
+    return f"lambda {ast.unparse(node.args)}: {ast.unparse(with_values(body, values))}"
+
+
+def _value(program: Program, facts: Facts, seen: Description) -> str | None:
+    if seen.get("k") == "function" and seen.get("made"):
+        found = made(program, facts, seen)
+        return found.text(calls.torch_spelling(program)[0]) if found is not None else None
+    if seen.get("k") in ("function", "object", "module"):
+        return _function(program, facts, seen)
+    return next(iter(sources(seen, calls.torch_spelling(program)[0])), None)
 
 
 def _instance(program: Program, facts: Facts, seen: Description) -> str | None:
@@ -149,7 +181,9 @@ def _distinct(fact: ExprFact) -> list[Description]:
 
 def _shadowed(program: Program, path: Path, text: str) -> bool:
     """Whether a name in ``text`` means another thing at ``path`` than in the module."""
-    names = {node.id for node in ast.walk(parse_expression(text)) if isinstance(node, ast.Name)}
+    tree = parse_expression(text)
+    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - own
     return any(program.scopes.lookup(path, name) != program.scopes.lookup((), name) for name in names)
 
 

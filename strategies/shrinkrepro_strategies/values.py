@@ -15,7 +15,7 @@ from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.scopes import Binding
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies import calls, distil
+from shrinkrepro_strategies import calls, distil, failed
 from shrinkrepro_strategies.descriptions import first_tensor, sources
 from shrinkrepro_strategies.slices import Slicer
 
@@ -29,7 +29,7 @@ def one_for_number(program: Program, facts: Facts) -> Iterator[Edit]:
 
     Early, while what is expected is still computed from it: ``ell = 0.8`` with ``want = 2 / ell ** 2``.
     """
-    if next(distil.failed_checks(program, facts), None) is None:
+    if next(failed.failed_checks(program, facts), None) is None:
         return
     found: list[Change] = []
     for path, node in program.walk(ast.Assign):
@@ -59,7 +59,7 @@ def constant_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
     One edit for every outermost such expression longer than its constant. Example: ``cfg.width * 2`` -> ``16``.
     """
     taken: set[Path] = set()
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     for path, node in program.walk(ast.expr):
         fact = facts.of(path)
         if fact is None or fact.kind != "const" or not _steady(fact) or isinstance(node, _LITERALS):
@@ -78,7 +78,7 @@ def constant_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
 def constant_for_name(program: Program, facts: Facts) -> Iterator[Edit]:
     """Put the constant that a variable always was in the place of all its uses, and drop the variable."""
     slicer = Slicer(program)
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     for uses in program.scopes.uses.values():
         if live is not None and live.transformed(uses[0]):
             continue
@@ -102,7 +102,7 @@ def value_for_assignment(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     for path, node in program.walk(ast.Assign, ast.AnnAssign, ast.Return):
         if live is not None and live.transformed(path):
             continue
@@ -146,7 +146,7 @@ def value_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     for path, node in program.walk(ast.Call):
         for at in [(*path, "args", i) for i in range(len(node.args))] + [
             (*path, "keywords", i, "value") for i in range(len(node.keywords))
@@ -200,7 +200,7 @@ def value_for_expression(program: Program, facts: Facts) -> Iterator[Edit]:
     """
     slicer = Slicer(program)
     torch, imports = calls.torch_spelling(program)
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     for path, node in program.walk(ast.expr):
         fact = facts.of(path)
         if fact is None or fact.kind not in ("tensor", "seq", "module", "dict") or is_constructor(program, path):
@@ -222,7 +222,7 @@ def variable_for_argument(program: Program, facts: Facts) -> Iterator[Edit]:
     Example: ``vmap(f)(stack_module_state(models))`` -> ``vmap(f)(x)``.
     """
     slicer = Slicer(program)
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     held = _tensors_held(program, facts)
     for path, node in program.walk(ast.Call):
         for at in [(*path, "args", i) for i in range(len(node.args))]:
@@ -267,7 +267,7 @@ def seen_value_for_statement(program: Program, facts: Facts) -> Iterator[Edit]:
     Tries every remaining spelling for arguments that are calls.
     """
     torch, imports = calls.torch_spelling(program)
-    live = distil.compared(program, facts)
+    live = failed.compared(program, facts)
     for path, _node in program.walk(ast.Call, ast.BinOp, ast.Subscript):
         fact = facts.of(path)
         if fact is None or fact.kind != "tensor" or is_constructor(program, path):

@@ -143,3 +143,37 @@ def test_what_goes_wrong_in_a_later_turn_is_checked_there(tmp_path: Path) -> Non
         assert "TABLE" not in text
         assert "derivatives" not in text
         assert pool.run([Job(text, RUN, 60, alone=True)])[0].status == EXCEPTION
+
+
+CLOSED = """\
+import torch
+from torch.func import grad
+
+def loss(model, x):
+    return (model * x).sum().tolist()
+
+def rules(weights, power):
+    def f(x):
+        return loss(weights, x) ** power
+
+    def itself(x):
+        return itself
+    return [grad(f), grad(itself)]
+
+first, second = rules(torch.ones(2), 3)
+first(torch.zeros(2))
+"""
+
+
+@pytest.mark.torch
+def test_what_a_function_reads_from_around_it_is_written_in(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CLOSED)
+    program = Program.parse(CLOSED)
+    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+        (run,) = pool.run([Job(program.source, OBSERVE, 60, alone=True)])
+        facts = Facts(program.tree, run.facts)
+        texts = [apply(program, [edit]) for edit in transforms_for_variable.propose(program, facts)]
+        (text,) = (text for text in texts if "rules" not in text)
+        assert "torch.func.grad(lambda x: loss(torch.ones(2), x) ** 3)(torch.zeros(2))" in text
+        assert pool.run([Job(text, RUN, 60, alone=True)])[0].status == EXCEPTION
