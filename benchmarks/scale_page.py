@@ -185,7 +185,7 @@ def _cache(data: Row, costs: Costs, harvest: Harvest) -> str:
         cells = (f"{workers:,}", f"{without.seconds / 60:.1f}", f"{cached.seconds / 60:.1f}", f"{cached.cache:.0%}")
         lines.append(f"| {' | '.join(cells)} |")
     lines += _prose(
-        f"The simulated cache only costs. With one script reduced of each bug it would save",
+        "The simulated cache only costs. With one script reduced of each bug it would save",
         f"{saved * 1e3:.2f} ms a question and take {talk['lookup'] * 1e3:.2f}, so",
         "it would pay: there is none yet." if saved > talk["lookup"] else _NO_CACHE,
         f"With `--all` it would save up to {shared['same'] * share:.0%} of a script's time, as {share:.0%} of it are",
