@@ -14,7 +14,7 @@ from shrinkrepro.core.edits import Change, Edit, Path
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
-from shrinkrepro_strategies import calls
+from shrinkrepro_strategies import calls, functional_modules
 from shrinkrepro_strategies.slices import Slicer
 from shrinkrepro_strategies.tensors import SIZED
 
@@ -205,6 +205,7 @@ STRATEGIES = (
     layer_for_sequence,
     drop_layer,
     call_module,
+    *functional_modules.STRATEGIES,
     sum_for_loss,
     plain_layer,
     fewer_spatial_dimensions,

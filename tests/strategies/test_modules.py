@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrinkrepro_strategies import modules
+from shrinkrepro_strategies import functional_modules, modules
 
 from tests.helpers import candidates, normal
 
@@ -63,3 +63,33 @@ def test_a_layer_of_one_dimension_less_with_its_inputs() -> None:
         candidates(modules.fewer_spatial_dimensions, "import torch\ntorch.nn.Conv1d(1, 1, 1)(torch.ones(1, 1, 1))")
         == []
     )
+
+
+FUNCTIONAL = """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(2))
+    def forward(self, x):
+        return self.w * x
+net = Net()
+torch.func.functional_call(net, {"w": w}, (y,))
+"""
+
+
+def test_a_module_called_with_other_parameters_is_what_its_forward_computes() -> None:
+    found = candidates(functional_modules.inline_functional_call, FUNCTIONAL)
+    assert normal("import torch\nw * y") in found
+    assert normal('import torch\ndef f(params, x):\n    return params["w"] * x\nf({"w": w}, y)') in found
+
+
+def test_a_longer_forward_becomes_a_function_and_what_else_it_needs_keeps_the_module() -> None:
+    longer = FUNCTIONAL.replace("return self.w * x", "h = self.w * x\n        return h + self.w")
+    (text,) = candidates(functional_modules.inline_functional_call, longer)
+    assert "class" not in text
+    assert "net" not in text
+    assert "def f(params, x):\n    h = params['w'] * x\n    return h + params['w']" in text
+    (kept,) = candidates(functional_modules.inline_functional_call, FUNCTIONAL.replace("self.w * x", "self.v * x"))
+    assert "net.v * y" in kept
+    assert candidates(functional_modules.inline_functional_call, FUNCTIONAL.replace("(y,)", "(y, z)")) == []
