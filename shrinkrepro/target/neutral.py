@@ -31,7 +31,8 @@ class Neutral(TorchFunctionMode):  # type: ignore[misc]
         self._path = path
         self._names = names
         self._kind = kind
-        self.seen: Dict[str, Set[int]] = {}  # operator -> lines of the program
+        self.seen: Dict[str, Set[int]] = {}  # operator -> lines of the program, under a transform
+        self.recorded: Dict[str, Set[int]] = {}  # the same, where only autograd records
         self.lines: Optional[Set[int]] = None  # where operators are made neutral; None: where a transform is
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -47,8 +48,10 @@ class Neutral(TorchFunctionMode):  # type: ignore[misc]
         line = self._line(func)
         if line is None:
             return result
-        if _transformed(inputs):
+        if _transformed():
             self.seen.setdefault(name, set()).add(line)
+        elif torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
+            self.recorded.setdefault(name, set()).add(line)
         if name not in self._names or (self.lines is not None and line not in self.lines):
             return result
         return tree_unflatten([self._plain(out, inputs) if _is_real(out) else out for out in outputs], spec)
@@ -84,23 +87,24 @@ def _is_real(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.is_floating_point() and x.layout == torch.strided
 
 
-def _transformed(inputs: List[Any]) -> bool:
+def _transformed() -> bool:
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return True
-    if torch.autograd.forward_ad._current_level >= 0:
-        return True
-    return torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
+    return bool(torch.autograd.forward_ad._current_level >= 0)
 
 
 def _sum_of(out: Any, inputs: List[Any]) -> Any:
-    """Of the shape of ``out``: a sum of all inputs, each with its own factor and each element with its own weight."""
-    total = torch.zeros(out.shape, dtype=out.dtype, device=out.device)
+    """Of the shape of ``out`` and the inputs' dtype: their sum, each with a factor, each element with a weight."""
+    dtype = inputs[0].dtype  # not that of ``out``, which may be what is wrong
+    for x in inputs[1:]:
+        dtype = torch.promote_types(dtype, x.dtype)
+    total = torch.zeros(out.shape, dtype=dtype, device=out.device)
     for number, x in enumerate(inputs):
-        x = x.to(out.dtype)
+        x = x.to(dtype)
         if x.shape == out.shape:
             total = total + (0.7 + 0.2 * number) * x
         elif x.numel():
-            weights = torch.arange(1, x.numel() + 1, dtype=out.dtype, device=out.device).sin()
+            weights = torch.arange(1, x.numel() + 1, dtype=dtype, device=out.device).sin()
             total = total + (0.5 + 0.1 * number) * (x.reshape(-1) * weights).sum()
     return total
 
@@ -119,4 +123,5 @@ def findings() -> Tuple[Dict[str, Any], ...]:
     """The operators that transforms reached, each with the program's lines that call it."""
     if _current is None:
         return ()
-    return tuple({"operator": name, "lines": sorted(lines)} for name, lines in _current.seen.items())
+    found = _current.seen or _current.recorded  # a check may compare what autograd records, too
+    return tuple({"operator": name, "lines": sorted(lines)} for name, lines in found.items())

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrinkrepro.core.canonical import canonical
-from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH, Signature
+from shrinkrepro.oracles.signature import EXCEPTION, EXIT, MISMATCH, Signature, program_line
 from shrinkrepro.protocol import (
     CONTROL_FORWARD,
     CONTROL_REFERENCE,
@@ -37,6 +36,7 @@ _ARITHMETIC = frozenset(
      "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__rdiv__", "__neg__", "__pow__", "__rpow__", "__getitem__",
      "reshape", "view", "unsqueeze", "squeeze", "expand", "clone", "to", "movedim", "select"}
 )  # fmt: skip
+_COMPARING = frozenset({"allclose", "isclose", "equal", "assert_close", "assert_equal", "assert_allclose"})
 _WHERE = {"vmap": "under vmap", "forward": "in forward mode"}
 _CONTROLS = {"vmap": CONTROL_VMAP, "forward": CONTROL_FORWARD, "all": CONTROL_REFERENCE}
 
@@ -58,7 +58,7 @@ class Blame:
     def words(self) -> str:
         """What is to blame, in words; empty where it is not known."""
         if not self.operators:
-            return "; ".join(call.strip() for call in self.calls)
+            return "; ".join(self.calls)
         names = " or ".join(self.operators)
         where = [_WHERE[one] for one in self.transforms if one in _WHERE]
         return f"{names} {' and '.join(where)}" if where else f"the derivative of {names}"
@@ -73,11 +73,30 @@ class Blame:
         return cls(**{name: tuple(values) for name, values in wire.items()})
 
 
-def is_comparison(signature: Signature) -> bool:
-    """Whether the program's own check, or torch's, says that it fails, and nothing in the library does."""
-    if signature.kind == EXCEPTION:
-        return signature.where is None and not signature.levels and not signature.own_work
-    return signature.kind in (MISMATCH, EXIT)
+def is_comparison(signature: Signature, execution: Execution, text: str) -> bool:
+    """Whether it is the program's own check that fails, or torch's, and nothing in the library.
+
+    ``execution`` is the run of ``text`` that failed so.
+    """
+    if signature.kind != EXCEPTION:
+        return signature.kind in (MISMATCH, EXIT)
+    if signature.where is not None or signature.levels or signature.own_work:
+        return False
+    line = program_line(execution)
+    at = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and _covers(node, line)]
+    inner = max(at, key=lambda node: node.lineno, default=None)
+    if inner is None or isinstance(inner, ast.Raise):
+        return inner is not None
+    head = getattr(inner, "test", inner)  # of a branch: its condition alone
+    return any(isinstance(node, ast.Attribute | ast.Name) and _name(node) in _COMPARING for node in ast.walk(head))
+
+
+def _covers(node: ast.stmt, line: int | None) -> bool:
+    return line is not None and node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _name(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
 def blame(pool: Pool, text: str, limit: float) -> Blame:
@@ -124,12 +143,21 @@ def _calls(pool: Pool, text: str) -> tuple[str, ...]:
         if isinstance(node, ast.Assign | ast.Return | ast.Expr | ast.Assert | ast.AnnAssign | ast.AugAssign)
     ]
     found = {_innermost(statements, line) for line in lines}
-    return tuple(sorted(canonical(ast.unparse(_value(node))) for node in found if node is not None))
+    values = [_value(node) for node in found if node is not None]
+    return tuple(sorted(ast.unparse(value) for value in values if _is_special(value)))
+
+
+def _is_special(value: ast.AST) -> bool:
+    """Whether it has more than a plain ``vmap(f)(x)``, which any bug may show."""
+    for node in ast.walk(value):
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if name in _SPECIAL or (isinstance(node, ast.Call) and name in _TRANSFORMS and node.keywords):
+            return True
+    return False
 
 
 def _innermost(statements: Sequence[ast.stmt], line: int) -> ast.stmt | None:
-    within = [node for node in statements if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    return max(within, key=lambda node: node.lineno, default=None)
+    return max((node for node in statements if _covers(node, line)), key=lambda node: node.lineno, default=None)
 
 
 def _value(node: ast.stmt) -> ast.AST:
@@ -150,7 +178,12 @@ class _Alike(ast.NodeTransformer):
             return ast.Name(node.attr, node.ctx)  # however it is spelled
         return self.generic_visit(node)
 
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        large = type(node.value) in (int, float) and node.value not in (0, 1)
+        return ast.Constant(2) if large else node  # a size
 
+
+_SPECIAL = frozenset({"functional_call", "stack_module_state"})
 _TRANSFORMS = frozenset(
     {"vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "functional_call",
      "stack_module_state", "compile", "functionalize", "jacobian", "vhp", "hvp"}

@@ -65,9 +65,9 @@ def check(request: Request, shelf: Shelf, progress: Progress) -> Checked:
     limit = request.timeout or SECONDS
     with shelf.take(target, 1) as pool:
         [first] = pool.run([Job(text, RUN, limit, alone=True)])
-        signature, text = _known(request, script, first, text, progress)
+        signature, first, text = _known(request, script, first, text, progress)
         limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
-        comparison = is_comparison(signature)
+        comparison = is_comparison(signature, first, text)
         guilt = blame(pool, text, limit) if comparison else Blame()
     return Checked(
         signature.describe(), table_of(signature), comparison, guilt, tokens, round(time.monotonic() - started, 3)
@@ -86,8 +86,13 @@ def _one_text(script: Script, target: Target) -> tuple[str, int]:
         return script.text, tokens  # it imports them from where they stand
 
 
-def _known(request: Request, script: Script, first: Execution, text: str, progress: Progress) -> tuple[Signature, str]:
-    """The signature of the failure, and the text that shows it; with what ``reduce`` does where a server cannot say."""
+def _known(
+    request: Request, script: Script, first: Execution, text: str, progress: Progress
+) -> tuple[Signature, Execution, str]:
+    """The signature of the failure, a run that shows it, and of which text.
+
+    Where a server cannot say, by what ``reduce`` does.
+    """
     if first.status == TIMEOUT and request.timeout is None:
         raise UsageError(
             f"{script.path.name} does not end within {SECONDS:.0f} s",
@@ -96,8 +101,8 @@ def _known(request: Request, script: Script, first: Execution, text: str, progre
     signature = signature_of(first, request.match)
     if first.status in (OK, TIMEOUT, LOST) or signature is None:
         original = run_original(request, progress)
-        return original.oracle.signature, original.script.text if original.pinned else text
+        return original.oracle.signature, original.fresh, original.script.text if original.pinned else text
     early = before_torch(first)
     if early is not None:
         raise FailsEarlyError(early.message, early.hint)
-    return signature, text
+    return signature, first, text

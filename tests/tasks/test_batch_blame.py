@@ -52,7 +52,7 @@ def blamed(pool: Pool, text: str) -> Blame:
     [first] = pool.run([Job(text, RUN, LIMIT, alone=True)])
     signature = signature_of(first)
     assert signature is not None
-    assert is_comparison(signature)
+    assert is_comparison(signature, first, text)
     return blame(pool, text, LIMIT)
 
 
