@@ -173,6 +173,9 @@ class _Alike(ast.NodeTransformer):
         kept = node.id in _TRANSFORMS
         return node if kept else ast.Name("_", node.ctx)
 
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg("_")
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if node.attr in _TRANSFORMS:
             return ast.Name(node.attr, node.ctx)  # however it is spelled
