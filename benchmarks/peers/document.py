@@ -6,8 +6,9 @@ Decision: no figure in that page is typed by hand, and the page says which rows 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ import typer
 from benchmarks import breakdown
 from benchmarks.breakdown import Breakdown
 from benchmarks.breakdown import table as table_of
-from benchmarks.peers import comparing, plot
+from benchmarks.peers import comparing, plot, traced
 from benchmarks.peers.comparing import Spread, best_races, cost, losses, ours, same_bug, spread
 from benchmarks.peers.judging import FRESH, SERVED
 from benchmarks.peers.rows import FOLDER, OURS, Row, load
@@ -195,7 +196,20 @@ def where_time_goes(found: Sequence[Breakdown]) -> str:
     return "\n".join(parts)
 
 
-def page(rows: Sequence[Row], breakdowns: Sequence[Breakdown] = ()) -> str:
+def minifier(found: Mapping[str, str]) -> str:
+    """What torch's own minifier could be given."""
+    same = sum(answer == traced.SAME for answer in found.values())
+    lines = [f"- {name}: {answer}" for name, answer in found.items()]
+    return (
+        "torch's FX minifier reduces a graph, not a program. Of the scripts that fail by an exception or under the "
+        f"compiler it could be given {same} of {len(found)} (`python -m benchmarks.peers.traced`):\n\n"
+        + "\n".join(lines)
+    )
+
+
+def page(
+    rows: Sequence[Row], breakdowns: Sequence[Breakdown] = (), graphs: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The whole page."""
     parts = [INTRODUCTION, "## Conditions\n", conditions(rows), ""]
     lacking = missing(rows)
@@ -212,6 +226,8 @@ def page(rows: Sequence[Row], breakdowns: Sequence[Breakdown] = ()) -> str:
     parts += ["![Tokens over time](benchmarks-time.svg)\n", "![Tokens over queries](benchmarks-queries.svg)\n"]
     lost = losses(rows)
     parts += ["## Where we lose\n", "\n".join(f"- {text}" for text in lost) or "In none of these rows."]
+    if graphs:
+        parts += ["", "## torch's FX minifier\n", minifier(graphs)]
     if breakdowns:
         parts += ["", "## Where our time goes\n", where_time_goes(breakdowns)]
     return "\n".join(parts) + "\n"
@@ -242,7 +258,7 @@ def main(
     if not rows:
         typer.echo(f"peers: there are no rows in {source}\nhint: make bench-peers makes them", err=True)
         raise typer.Exit(2)
-    (to / "benchmarks.md").write_text(page(rows, breakdown.load()), encoding="utf-8")
+    (to / "benchmarks.md").write_text(page(rows, breakdown.load(), traced.load()), encoding="utf-8")
     for over in ("time", "queries"):
         (to / f"benchmarks-{over}.svg").write_text(plot.svg(rows, over), encoding="utf-8")
     print(f"{to / 'benchmarks.md'}: {len(rows)} rows")

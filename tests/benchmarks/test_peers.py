@@ -179,7 +179,8 @@ def test_the_page_says_what_is_there_and_what_is_not() -> None:
     ]
     phases = {"fork": 4.0, "compile": 1.0, "run": 5.0, "limit": 10.0, "child": 11.0, "server": 1.0, "host": 0.5}
     measured = Breakdown("2026-12-01", "abc", "s.py", 1, {**phases, "confinement": 2}, {**phases, "confinement": 3}, {})
-    page = document.page(found, [measured])
+    page = document.page(found, [measured], {"ad01": "the graph does not fail"})
+    assert "0 of 1 (`python -m benchmarks.peers.traced`)" in page
     assert "| **times the limit** | 1.25 | 1.25 |" in page
     assert "one per fork: confinement 2.00 ms, child 1.00 ms, server 1.00 ms" in page
     assert "| ad01 (exception) | 500 | 20 | 20 (100 s) |" in page
