@@ -63,11 +63,13 @@ def find_scripts(paths: Sequence[Path], lists: Sequence[Path], never: Path) -> l
     Raises:
         UsageError: a path is not there, a list cannot be read, or there is no script in any.
     """
+    if not paths and not lists:
+        raise UsageError("no script is named", "name scripts, folders of scripts, or a list with --from LIST.jsonl")
     found = [_script(file, base) for file, base in _files(paths, never.resolve())]
     for path in lists:
         found += _listed(path)
     if not found:
-        named = ", ".join(map(str, [*paths, *lists])) or "nothing"
+        named = ", ".join(map(str, [*paths, *lists]))
         raise UsageError(
             f"there is no Python script in {named}",
             "name scripts, folders of scripts, or a list with --from LIST.jsonl",

@@ -76,6 +76,8 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str, words: str) -> None:
 def test_no_script_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no Python script in"):
         find_scripts([tmp_path], [], tmp_path / "out")
+    with pytest.raises(UsageError, match="no script is named"):
+        find_scripts([], [], tmp_path / "out")
     with pytest.raises(UsageError, match="does not exist"):
         find_scripts([tmp_path / "gone"], [], tmp_path / "out")
 
