@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrinkrepro.core.bundle import BundleError, bundle
+from shrinkrepro.core.devices import on_device
 from shrinkrepro.core.program import count_tokens
 from shrinkrepro.errors import FailsEarlyError, UsageError
 from shrinkrepro.oracles.early import before_torch
@@ -23,6 +24,7 @@ from shrinkrepro.tasks.case_signature import table_of
 from shrinkrepro.tasks.inputs import checked
 from shrinkrepro.workers.locate import locate
 from shrinkrepro.workers.shelf import Shelf
+from shrinkrepro.workers.spawn import SpawnPool
 from shrinkrepro.workers.target import Target
 
 SECONDS = 120.0  # of the first run, where no --timeout is given
@@ -62,8 +64,10 @@ def check(request: Request, shelf: Shelf, progress: Progress) -> Checked:
     target = make_target(request, script)
     target.check()
     text, tokens = _one_text(script, target)
+    if request.device is not None:
+        text = on_device(text, request.device)
     limit = request.timeout or SECONDS
-    with shelf.take(target, 1) as pool:
+    with SpawnPool(target) if request.isolation == "spawn" else shelf.take(target, 1) as pool:
         [first] = pool.run([Job(text, RUN, limit, alone=True)])
         signature, first, text = _known(request, script, first, text, progress)
         limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
