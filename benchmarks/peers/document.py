@@ -157,7 +157,7 @@ def conditions(rows: Sequence[Row]) -> str:
     machines = sorted({f"{row.machine['cpu']}, {row.machine['cores']} cores, {row.machine['system']}" for row in rows})
     loads = [float(row.machine["load"]) for row in rows]
     versions = sorted({f"{TITLES.get(row.peer, row.peer)} {row.version}" for row in rows})
-    budgets = sorted({f"{row.mode} {row.budget:.0f} s" for row in rows})
+    budgets = sorted({f"{row.mode} {row.budget:.0f} s{' of wall time' * (row.peer == OURS)}" for row in rows})
     return "\n".join(
         [
             f"- {len(rows)} rows, {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else ""),
