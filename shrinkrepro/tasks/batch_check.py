@@ -7,7 +7,7 @@ and all; so a fresh run is made here only for a script that passes in a server o
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shrinkrepro.core.bundle import BundleError, bundle
@@ -18,14 +18,13 @@ from shrinkrepro.oracles.early import before_torch
 from shrinkrepro.oracles.signature import Signature, signature_of
 from shrinkrepro.protocol import LOST, OK, RUN, TIMEOUT, Execution, Job
 from shrinkrepro.session import Progress, Request
-from shrinkrepro.session.original import Script, make_target, read_script, run_original
+from shrinkrepro.session.original import Script, libraries, make_target, read_script, run_original
 from shrinkrepro.tasks.batch_blame import Blame, blame, is_comparison
 from shrinkrepro.tasks.case_signature import table_of
 from shrinkrepro.tasks.inputs import checked
-from shrinkrepro.workers.locate import locate
+from shrinkrepro.workers.locate import LocalModules, locate
 from shrinkrepro.workers.shelf import Shelf
 from shrinkrepro.workers.spawn import SpawnPool
-from shrinkrepro.workers.target import Target
 
 SECONDS = 120.0  # of the first run, where no --timeout is given
 LEAST_SECONDS = 20.0  # of the runs after it; else five times what the first took
@@ -63,12 +62,15 @@ def check(request: Request, shelf: Shelf, progress: Progress) -> Checked:
     script = read_script(request)
     target = make_target(request, script)
     target.check()
-    text, tokens = _one_text(script, target)
+    local = locate(target, script.text, script.package)
+    target = replace(target, modules=libraries(script, local))
+    text, tokens = _one_text(script, local)
     if request.device is not None:
         text = on_device(text, request.device)
     limit = request.timeout or SECONDS
     with SpawnPool(target) if request.isolation == "spawn" else shelf.take(target, 1) as pool:
         [first] = pool.run([Job(text, RUN, limit, alone=True)])
+        pool.learn()
         signature, first, text = _known(request, script, first, text, progress)
         limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
         comparison = is_comparison(signature, first, text)
@@ -78,9 +80,8 @@ def check(request: Request, shelf: Shelf, progress: Progress) -> Checked:
     )
 
 
-def _one_text(script: Script, target: Target) -> tuple[str, int]:
+def _one_text(script: Script, local: LocalModules) -> tuple[str, int]:
     """The script with its local modules folded in, where that can be done, and the tokens of all."""
-    local = locate(target, script.text, script.package)
     tokens = count_tokens(script.text) + sum(map(count_tokens, local.sources.values()))
     if not local.sources:
         return script.text, tokens
