@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -140,14 +140,13 @@ class BatchResult:
 
     @property
     def ok(self) -> bool:
-        """Whether every failing script is in a group that has a confirmed reduction."""
+        """Whether every script was looked at, and every failing one is in a group that has a case."""
         kept = {group.number for group in self.groups if group.is_case}
-        return self.ended == "done" and all(not row.group or row.group in kept for row in self.rows)
-
-    def without_time(self) -> BatchResult:
-        """The same with all times zero: equal for runs that found the same."""
-        rows = tuple(replace(row, seconds=0.0) for row in self.rows)
-        return replace(self, rows=rows, seconds=0.0, worker_seconds={}, resumed=0, notes=())
+        return (
+            self.ended == "done"
+            and not self.count("waiting")
+            and all(not row.group or row.group in kept for row in self.rows)
+        )
 
 
 class BatchProgress(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +50,4 @@ def test_a_batch_is_well_when_each_failing_script_has_a_case() -> None:
 
     assert result(file="groups/001_a.py", is_case=True).ok
     assert not result().ok
+    assert not replace(result(file="x.py", is_case=True), rows=(ScriptRow("d", "waiting"),)).ok
