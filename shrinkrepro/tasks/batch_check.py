@@ -28,6 +28,8 @@ from shrinkrepro.workers.spawn import SpawnPool
 
 SECONDS = 120.0  # of the first run, where no --timeout is given
 LEAST_SECONDS = 20.0  # of the runs after it; else five times what the first took
+# What is kept of a signature where --match asks for less.
+_KEPT = {"message": ("kind", "type", "sentence"), "type": ("kind", "type")}
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ def check(request: Request, shelf: Shelf, progress: Progress) -> Checked:
         pool.learn()
         signature, first, text = _known(request, script, first, text, progress)
         limit = min(limit, max(LEAST_SECONDS, 5 * first.seconds))
-        comparison = is_comparison(signature, first, text)
+        comparison = request.match not in _KEPT and is_comparison(signature, first, text)
         guilt = blame(pool, text, limit) if comparison else Blame()
-    return Checked(
-        signature.describe(), table_of(signature), comparison, guilt, tokens, round(time.monotonic() - started, 3)
-    )
+    kept = _KEPT.get(request.match)
+    table = {name: value for name, value in table_of(signature).items() if kept is None or name in kept}
+    return Checked(signature.describe(), table, comparison, guilt, tokens, round(time.monotonic() - started, 3))
 
 
 def _one_text(script: Script, local: LocalModules) -> tuple[str, int]:
