@@ -6,7 +6,7 @@ import ast
 
 import pytest
 from shrinkrepro_strategies.descriptions import exact_source
-from shrinkrepro_strategies.expected import value_for_expected
+from shrinkrepro_strategies.expected import fill_for_eager, value_for_expected
 
 from shrinkrepro.core.facts import position_key
 from shrinkrepro.core.program import Program
@@ -94,6 +94,10 @@ def test_what_is_compared_with_the_compiled_same_may_be_its_number() -> None:
     facts = ran(source.replace("torch.compile(f)", "f"))  # the lines are the same, and a compiler takes long
     found = candidates(value_for_expected, source, facts | {"exprs": _described(source, {**sides, **test})})
     assert found == [normal(source.replace("(f(x),", "(torch.tensor([2.0, 3.0]),"))]
+    assert candidates(fill_for_eager, source, facts | {"exprs": _described(source, {**sides, **test})}) == []
+    sides["f(x)"] = {**tensor(2), "values": [1.0, 1.0], "fill": 1.0}
+    found = candidates(fill_for_eager, source, facts | {"exprs": _described(source, {**sides, **test})})
+    assert found == [normal(source.replace("(f(x),", "(torch.ones(2),"))]
 
 
 def _described(source: str, values: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
