@@ -48,7 +48,7 @@ def first_divergence(program: Program, facts: Facts) -> Iterator[Edit]:
     for path, turn in places if form else ():
         seen, reference = facts.items()[path], facts.reference.items()[path]
         item, _ = _first_item(seen.at(turn), reference.at(turn))
-        for spelling in (0, 2, 1):
+        for spelling in (0, 3, 1):  # ones, random numbers, those that were seen
             under_way = callers(program, facts, path)
             hoist = Hoist(program, facts, torch, spelling, live, under_way, given=True, turn=turn)
             text = hoist.expression(path)
