@@ -55,7 +55,7 @@ def _head(data: Row) -> str:
         f"{machine['python']}, Ray on that machine alone, {len(names)} scripts drawn from `benchmarks/cases` (budget",
         f"{data['budget']:.0f} s each): {', '.join(f'`{name}`' for name in names)}. The machine's load (five minutes'",
         f"mean) at the end of each run was {loads}; what exceeds the run's own workers was others' work, and makes",
-        "every time longer. **Simulated**: all that has more than two workers, from those measurements.",
+        "every time longer. **Simulated**: what is headed so, from those measurements.",
     )
     return "\n".join(lines)
 
@@ -105,11 +105,13 @@ def _rate(data: Row) -> str:
         share = run["driver"] / run["seconds"]
         lines.append(f"| {run['workers']} | {run['rate']:.2f} | {share:.1%} | {run['load']:.1f} |")
     differing = ", ".join(data["differing"])
+    same = "Every result that is minimal is the same text in all runs."
     lines += _prose(
-        f"In this order, each script checked and reduced. Two workers: **{data['gain']:.2f} times** one.",
-        f"Results that differ between runs: {differing}."
-        if differing
-        else "Every result is the same text in each run.",
+        "In this order, each script checked and reduced.",
+        f"Two workers: **{data['gain']:.2f} times** one."
+        if data["gain"]
+        else "Two workers have not been measured here.",
+        f"Results that differ between runs: {differing}." if differing else same if len(data["runs"]) > 1 else "",
     )
     return "\n".join(lines)
 
