@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.peers.tools import Peer
 
 PYTHON = "PEERS_PYTHON"  # the variable that names the newer interpreter
+PYENV = "3.12:system"  # lets pyenv, where it stands before the interpreter, choose the newer one
 
 
 def make(peer: Peer, homes: Path) -> str:
@@ -29,8 +30,8 @@ def make(peer: Peer, homes: Path) -> str:
 
 def _install(peer: Peer, home: Path) -> str:
     python = (os.environ.get(PYTHON) or peer.python) if peer.python else sys.executable
-    if shutil.which(python) is None:
-        return f"it needs {peer.python}, and there is none; {PYTHON} may name one"
+    if shutil.which(python) is None or _run([python, "--version"]):
+        return f"it needs {peer.python}, and there is none that runs; {PYTHON} may name one"
     home.parent.mkdir(parents=True, exist_ok=True)
     reason = _run([python, "-m", "venv", str(home)])
     pip = [str(home / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -49,7 +50,7 @@ def _install_system(peer: Peer) -> str:
 
 def _run(argv: list[str]) -> str:
     """Run a command; the last line that it said if it failed, else nothing."""
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    env = {"PYENV_VERSION": PYENV, **os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
     lines = [text for text in (done.stderr or done.stdout).splitlines() if text.strip()]
     return "" if done.returncode == 0 else (lines or [f"{argv[0]} ended with {done.returncode}"])[-1][:200]
