@@ -111,6 +111,15 @@ def test_a_broken_row_is_named(tmp_path: Path) -> None:
     assert "line 1" in done.output
 
 
+def test_a_run_that_has_a_row_is_not_made_again(tmp_path: Path) -> None:
+    [subject] = select(["ad01_"])
+    rows.append(dataclasses.replace(row(OURS, 79), subject=subject.name, budget=900.0), tmp_path)
+    done = CliRunner().invoke(_command(), ["--to", str(tmp_path), "--only", "ad01_", "--modes", "reduce"])
+    assert done.exit_code == 0
+    assert "1 runs, 1 of them made before" in done.output
+    assert len(rows.load(tmp_path)) == 1
+
+
 def _command() -> typer.Typer:
     app = typer.Typer()
     app.command()(main)
