@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from shrinkrepro.core.edits import Change, Edit, Path
-from shrinkrepro.core.facts import Facts
+from shrinkrepro.core.facts import ExprFact, Facts
 from shrinkrepro.core.program import Program, parse_expression
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
@@ -102,15 +102,20 @@ def gradient_for_operation(program: Program, facts: Facts) -> Iterator[Edit]:
     slicer = Slicer(program)
     for path, node in program.walk(ast.Call, ast.BinOp):
         fact = facts.of(path)
-        if fact is None or fact.kind != "tensor" or not fact.value.get("grad") or path in inputs:
+        if fact is None or fact.kind != "tensor" or not _needed(fact) or path in inputs:
             continue
         for below in operands(path, node, 2):
             seen = facts.of(below)
-            if seen is None or seen.kind != "tensor" or seen.shape != fact.shape or seen.value.get("grad"):
+            if seen is None or seen.kind != "tensor" or seen.shape != fact.shape or _needed(seen):
                 continue
             for some in dict.fromkeys([*((one,) for one in inputs), tuple(inputs)]):
                 yield _needing(program, slicer, path, below, some)
                 yield _needing(program, slicer, path, below, some, _OTHER_FILL)
+
+
+def _needed(fact: ExprFact) -> bool:
+    """Whether a gradient was needed in any evaluation: a transform may hide that it is."""
+    return any(value.get("grad") for value in (fact.value, *fact.later))
 
 
 def _is_plain(program: Program, path: Path) -> bool:
