@@ -72,7 +72,8 @@ def open_pool(original: Original, request: Request, progress: Progress, shelf: S
             findings.append(f"the bug shows different faces from run to run, and any of them counts: {names}")
             progress.note(findings[-1])
             return Ready(original, pool, several, findings)
-        if original.flaky is not None or len({signature_of(run) for run in runs}) > 1:
+        differ = any(run.status == OK for run in runs) or len({signature_of(run) for run in runs}) > 1
+        if differ or original.flaky is not None:
             found = likeliest(original.script.text, pool, original.oracle, limit)
             if found.rate.failed:
                 return _at_times(original, pool, found, findings, progress)

@@ -59,8 +59,8 @@ def imported_as(program: Program, path: Path) -> str | None:
 
 
 def callee(program: Program, path: Path) -> str | None:
-    """The full library name of what the Call at ``path`` calls; None when it is not the library's."""
-    return library_name(program, (*path, "func"))
+    """The full library name of what ``path`` calls; None when it is not the library's, or no call stands there."""
+    return library_name(program, (*path, "func")) if isinstance(program.node(path), ast.Call) else None
 
 
 def transform_name(full: str | None) -> str | None:

@@ -34,7 +34,8 @@ def test_a_new_check_ends_the_program_in_the_same_way(ending: str, form: str) ->
     assert [found for _, found in failed_checks(program, Facts(program.tree, wire))] == [form]
 
 
-def test_what_ends_nothing_is_no_check() -> None:
-    source = Program.parse("x = 2\nif x > 1:\n    print('odd')").source
+@pytest.mark.parametrize("ending", ["print('odd')", "x @ x", "x.y", "x = 3", "exit", "[exit()]"])
+def test_what_ends_nothing_is_no_check(ending: str) -> None:
+    source = Program.parse(f"x = 2\nif x > 1:\n    {ending}").source
     program = Program.parse(source)
     assert list(failed_checks(program, Facts(program.tree, ran(source, TEST)))) == []
