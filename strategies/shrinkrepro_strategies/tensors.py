@@ -60,19 +60,34 @@ _CONTEXTS = re.compile(
 
 @strategy("plainer-tensor", tier=Tier.FINE, independent=True)
 def plainer_tensor(program: Program, facts: Facts) -> Iterator[Edit]:
-    """Fill a tensor more plainly: ``randn`` -> ``ones`` -> ``zeros``; ``ones_like(x)`` -> ``ones(2, 3)`` or ``x``."""
+    """Fill a tensor more plainly: ``randn`` -> ``ones`` -> ``zeros``; ``ones_like(x)`` -> ``ones(2, 3)`` or ``x``.
+
+    A square matrix that is written out becomes ``eye(2)``.
+    """
     for path, node, full in calls.calls_of(program, "torch."):
         name = full[len("torch.") :]
         extra = [i for i, w in enumerate(node.keywords) if w.arg == "generator"]
         for plainer in _LADDER.get(name, ()):
             changes = _renamed(program, path, node, plainer)
             yield Edit((*changes, *(Change((*path, "keywords", i)) for i in extra)))
+        rows = _square(node) if name == "tensor" else 0
+        if rows:
+            options = "".join(f", {program.text(word)}" for word in node.keywords)
+            yield Edit((Change(path, f"{calls.torch_spelling(program)[0]}.eye({rows}{options})"),))
         if name in _LIKE and node.args:
             yield Edit((Change(path, program.text(node.args[0])),))
             fact = facts.of((*path, "args", 0))
             if fact is not None and fact.kind == "tensor" and fact.shape:
                 size = ", ".join(map(str, fact.shape))
                 yield Edit((Change(path, f"{calls.torch_spelling(program)[0]}.{_LIKE[name]}({size})"),))
+
+
+def _square(node: ast.Call) -> int:
+    """The rows of the square matrix that a call is given as lists; 0 where it is given something else."""
+    matrix = node.args[0] if len(node.args) == 1 else None
+    rows = matrix.elts if isinstance(matrix, ast.List) else []
+    same = all(isinstance(row, ast.List) and len(row.elts) == len(rows) for row in rows)
+    return len(rows) if same and len(rows) > 1 else 0
 
 
 def _renamed(program: Program, path: Path, node: ast.Call, name: str) -> tuple[Change, ...]:

@@ -92,3 +92,10 @@ def test_a_branch_of_a_selection_becomes_a_number() -> None:
     assert normal(source.replace("x / n, y", "1, y")) in found
     assert normal(source.replace("(m, n)", "(m, 0)")) in found
     assert len(found) == 6
+
+
+def test_a_square_matrix_may_be_the_identity() -> None:
+    source = "import torch\nx = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)"
+    assert "import torch\nx = torch.eye(2, requires_grad=True)" in candidates(tensors.plainer_tensor, source)
+    for other in ("[[1.0, 2.0]]", "[1.0, 2.0]", "[[1.0]]", "[[1.0, 2.0], [3.0]]", "[[1.0, 2.0], 3.0]", "x"):
+        assert not candidates(tensors.plainer_tensor, f"import torch\ny = torch.tensor({other})")
