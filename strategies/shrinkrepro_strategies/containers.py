@@ -89,7 +89,8 @@ def last_for_list(program: Program, facts: Facts) -> Iterator[Edit]:
             at, node = program.parent(use)
             if isinstance(node, ast.Subscript) and use[-1] == "value" and isinstance(node.ctx, ast.Load):
                 reads.append(at)
-            call = program.node(at[:-1]) if isinstance(node, ast.Attribute) and node.attr == "append" else None
+            appended = isinstance(node, ast.Attribute) and node.attr == "append" and at[-1] == "func"
+            call = program.node(at[:-1]) if appended else None
             whole, expression = program.parent(at[:-1]) if call is not None else ((), None)
             if isinstance(call, ast.Call) and len(call.args) == 1 and isinstance(expression, ast.Expr):
                 appends.append((whole, (*at[:-1], "args", 0)))

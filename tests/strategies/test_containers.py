@@ -86,6 +86,7 @@ def test_a_list_of_which_the_last_counts_is_a_variable() -> None:
     source = "out = []\nfor x in xs:\n    out.append(f(x))\ng(out[0])"
     assert candidates(containers.last_for_list, source) == [normal("for x in xs:\n    out = f(x)\ng(out)")]
     assert candidates(containers.last_for_list, "out = []\nout.append(f(x))\ntorch.stack(out)") == []
+    assert candidates(containers.last_for_list, "out = []\nvmap(out.append)(x)\ng(out[0])") == []
     assert candidates(containers.last_for_list, "out = [f]\ng(out[0])") == []
 
 

@@ -20,7 +20,7 @@ from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.registry import load_strategies
 from shrinkrepro.core.strategy import Strategy
-from tests.strategies.observed import ran
+from tests.strategies.observed import const, ran
 
 STRATEGIES = load_strategies()
 MOST_EDITS = 20_000  # for a script of a hundred lines; more would be no proposal but a search
@@ -54,6 +54,8 @@ SNIPPETS = (
     "assert torch.allclose(x, y), 'differs'",
     "@torch.no_grad()\n@property\ndef p(self) -> 'int':\n    return self.l",
     "x[0], (y, *z) = y.a.b().c, (1, 2)",
+    "if x > 1:\n    x @ y\nelse:\n    x.y",
+    "out = []\nvmap(out.append, out_dims=None)(x)\nf(x.append, *out)[out[0].append](out)",
 )  # fmt: skip
 
 
@@ -130,15 +132,21 @@ values = {'a': f(1), 'b': g(0)}
 total = C().m(3) + len(values['a'])
 for name, value in values.items():
     print(name, value)
-raise ValueError(f'{total}')
 """
 
 
+ENDINGS = (
+    "raise ValueError(f'{total}')",
+    "out = []\nlist(map(out.append, values))[len(out):]\nout[0][0]\nif total > 1:\n    total @ total",
+)
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
-def test_edits_with_facts(strategy: Strategy) -> None:
-    described = {"total": {"k": "const", "r": "6"}, "x": {"k": "const", "r": "1"}, "y": {"k": "const", "r": "2"}}
-    program = Program.parse(PLAIN)
-    check(strategy, program, Facts(program.tree, ran(PLAIN, described)))
+@pytest.mark.parametrize("ending", ENDINGS, ids=["raises", "fails"])
+def test_edits_with_facts(strategy: Strategy, ending: str) -> None:
+    described = {"total": const(6), "x": const(1), "y": const(2), "total > 1": const(True)}
+    program = Program.parse(PLAIN + ending)
+    check(strategy, program, Facts(program.tree, ran(program.source, described)))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
