@@ -12,7 +12,7 @@ import copy
 from collections.abc import Iterator
 
 from shrinkrepro.core.edits import Path
-from shrinkrepro.core.program import Program
+from shrinkrepro.core.program import Program, last_name
 
 _COMPARED = "compare"  # the one form of a comparison
 _CLOSE = frozenset({"assert_close", "allclose", "assert_allclose", "equal"})
@@ -95,8 +95,7 @@ class _Checks(ast.NodeTransformer):
     def _compared(self, node: ast.expr) -> ast.AST | None:
         if not isinstance(node, ast.Call) or len(node.args) < 2:
             return None
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in _CLOSE:
+        if last_name(node.func) not in _CLOSE:
             return None
         args = [self.visit(argument) for argument in node.args[:2]]
         return ast.Expr(ast.Call(ast.Name(_COMPARED, ast.Load()), args, []))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from shrinkrepro.core.program import last_name
+
 
 def uncalled_tests(source: str) -> list[str]:
     """The tests in ``source`` by their pytest names (``test_a``, ``TestB::test_c``); none where something runs them."""
@@ -27,6 +29,5 @@ def _is_test(statement: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFuncti
 
 
 def _runs_itself(tree: ast.Module) -> bool:
-    """Whether ``unittest.main()`` or ``pytest.main(...)`` is called."""
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return any(isinstance(func, ast.Attribute) and func.attr == "main" for func in calls)
+    """Whether a ``main`` is called: unittest's, pytest's, or the program's own."""
+    return any(last_name(node.func) == "main" for node in ast.walk(tree) if isinstance(node, ast.Call))

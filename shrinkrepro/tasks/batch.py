@@ -81,13 +81,11 @@ def batch(request: BatchRequest, progress: BatchProgress) -> BatchResult:
             progress.note(f"resumed: {resumed} of {len(records)} scripts were looked at before")
         run = _Batch(request, options, store, progress, {one.name: one for one in scripts}, records, started)
         ended = "done"
-        groups: list[Group] = []
         try:
             with request.placement.workers(WORKER, request.python) as executor:
                 _check(run, executor)
                 _reduce(run, executor)
-                groups = run.findings.groups()
-                _cases(run, executor, groups)
+                _cases(run, executor, run.findings.groups())
         except KeyboardInterrupt:
             ended = "interrupted"
         groups = run.findings.groups()

@@ -36,11 +36,7 @@ class Findings:
             if record.key not in first:
                 first[record.key] = Checked.of(record.checked)
             names.setdefault(record.key, []).append(name)
-        stands = merged(first, names)
-        together: dict[str, list[str]] = {}
-        for key, those in names.items():
-            together.setdefault(stands[key], []).extend(those)
-        return {key: sorted(those, key=lambda n: (self.records[n].tokens, n)) for key, those in together.items()}
+        return self._together(names, merged(first, names))
 
     def chosen(self) -> dict[str, list[str]]:
         """The groups in the order in which they are reduced: those of many scripts first."""
@@ -58,11 +54,14 @@ class Findings:
             ]
             for key, names in found.items()
         }
-        stands = same_after(reduced)
+        return self._together(found, same_after(reduced))
+
+    def _together(self, names: Mapping[str, list[str]], stands: Mapping[str, str]) -> dict[str, list[str]]:
+        """``names`` by the key that ``stands`` for theirs, the smallest scripts first."""
         together: dict[str, list[str]] = {}
-        for key, names in found.items():
-            together.setdefault(stands[key], []).extend(names)
-        return {key: sorted(names, key=lambda n: (self.records[n].tokens, n)) for key, names in together.items()}
+        for key, those in names.items():
+            together.setdefault(stands[key], []).extend(those)
+        return {key: sorted(those, key=lambda n: (self.records[n].tokens, n)) for key, those in together.items()}
 
     def groups(self) -> list[Group]:
         """The groups as they are told, the largest first."""

@@ -7,7 +7,7 @@ thing), never what it looks like; and a new spelling brings its import along in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from shrinkrepro.core.edits import Change, Path
 from shrinkrepro.core.program import Program
@@ -150,3 +150,24 @@ def keyword(call: ast.Call, name: str) -> tuple[int, ast.expr] | None:
         if word.arg == name:
             return i, word.value
     return None
+
+
+def options_of(made: ast.Call, transform: str) -> dict[str | None, ast.expr]:
+    """The options that ``made``, a call of ``transform``, gives beside its function, by name."""
+    options = {word.arg: word.value for word in made.keywords}
+    names = ("in_dims", "out_dims") if transform == "vmap" else ("argnums", "has_aux")
+    options.update(zip(names, made.args[1:]))
+    return options
+
+
+def mapped_dims(options: Mapping[str | None, ast.expr], count: int) -> list[int | None] | None:
+    """The mapped dimension of each of ``count`` arguments of a vmap with ``options``; None when they are not plain."""
+    given = options.get("in_dims")
+    if given is None:
+        return [0] * count
+    try:
+        dims = ast.literal_eval(given)
+    except ValueError:
+        return None
+    found = [dims] * count if not isinstance(dims, tuple | list) else list(dims)
+    return found if len(found) == count and all(d is None or isinstance(d, int) for d in found) else None

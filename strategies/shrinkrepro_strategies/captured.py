@@ -13,6 +13,7 @@ from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.core.strategy import Tier, strategy
 from shrinkrepro_strategies import calls
+from shrinkrepro_strategies.callees import assigned_value, definition_of
 from shrinkrepro_strategies.slices import Slicer
 from shrinkrepro_strategies.tensors import SIZED
 
@@ -69,14 +70,11 @@ def literal_at(program: Program, path: Path) -> Path | None:
     """The constructor from sizes that stands at ``path``, or that the only assignment of the name there has."""
     node = program.node(path)
     if isinstance(node, ast.Name):
-        binding = program.scopes.binding(path)
-        places = program.scopes.definitions.get(binding, []) if binding is not None else []
-        if len(places) != 1:
+        definition = definition_of(program, path)
+        value = assigned_value(program, definition) if definition is not None else None
+        if definition is None or value is None or definition[-2:] != ("targets", 0):
             return None
-        up, statement = program.parent(places[0])
-        if not isinstance(statement, ast.Assign) or places[0] != (*up, "targets", 0):
-            return None
-        path, node = (*up, "value"), statement.value
+        path, node = value, program.node(value)
     sized = isinstance(node, ast.Call) and (calls.callee(program, path) or "") in SIZED
     return path if sized else None
 

@@ -59,8 +59,8 @@ def row_for_mapped(program: Program, facts: Facts) -> Iterator[Edit]:
         if calls.transform_name(calls.callee(program, (*path, "func"))) != "vmap" or "decorator_list" in path:
             continue
         given = calls.positional(node)
-        dims = _dims(inner, len(node.args))
-        if given is None or dims is None:
+        dims = calls.mapped_dims(calls.options_of(inner, "vmap"), len(node.args))
+        if given is None or dims is None or any(dim is not None and dim < 0 for dim in dims):
             continue
         function = program.text(inner.args[0])
         rows = []
@@ -71,19 +71,6 @@ def row_for_mapped(program: Program, facts: Facts) -> Iterator[Edit]:
             outside.extend(change)
         called = f"({function})" if isinstance(inner.args[0], ast.Lambda) else function
         yield Edit((Change(path, f"{called}({', '.join(rows)})"), *dict.fromkeys(outside)))
-
-
-def _dims(vmap: ast.Call, count: int) -> list[int | None] | None:
-    """The mapped dimension of each of ``count`` arguments; None where that is not plain."""
-    found = calls.keyword(vmap, "in_dims")
-    value = found[1] if found is not None else vmap.args[1] if len(vmap.args) > 1 else ast.Constant(0)
-    elements = value.elts if isinstance(value, ast.Tuple | ast.List) else [value] * count
-    dims: list[int | None] = []
-    for element in elements:
-        if not isinstance(element, ast.Constant) or not (element.value is None or type(element.value) is int):
-            return None
-        dims.append(element.value)
-    return dims if len(dims) == count else None
 
 
 def _row(program: Program, path: Path, argument: ast.expr, dim: int | None) -> tuple[str, list[Change]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from shrinkrepro.core.program import last_name, parse_expression
 from shrinkrepro_strategies.blocks import with_values
-from shrinkrepro_strategies.calls import TRANSFORMS
+from shrinkrepro_strategies.calls import TRANSFORMS, mapped_dims, options_of
 
 _OTHER_MODE = {"jacfwd": "jacrev", "jacrev": "jacfwd", "grad": "jacfwd"}
 
@@ -54,7 +54,7 @@ def _of_call(call: ast.Call, makers: Mapping[str, str], torch: str, item: str) -
 def _of_vmap(
     made: ast.Call, args: list[ast.expr], makers: Mapping[str, str], torch: str, item: str = ""
 ) -> Iterator[ast.expr]:
-    options = _options(made)
+    options = options_of(made, "vmap")
     names: list[ast.expr] = [ast.Name(f"v{k}", ast.Load()) for k in range(len(args))]
     inner = _made(made.args[0], makers)
     bodies = [_applied(made.args[0], names), *(_of_made(inner, names, makers, torch) if inner is not None else ())]
@@ -64,7 +64,7 @@ def _of_vmap(
 
 def _of_made(made: ast.Call, args: list[ast.expr], makers: Mapping[str, str], torch: str) -> Iterator[ast.expr]:
     name, function = last_name(made.func), made.args[0]
-    options = _options(made)
+    options = options_of(made, name)
     if name == "compile":
         yield _applied(function, args)
         inner = _made(function, makers)
@@ -90,7 +90,7 @@ def _looped(
     body: ast.expr, args: list[ast.expr], options: Mapping[str | None, ast.expr], torch: str
 ) -> Iterator[ast.expr]:
     """``body``, which reads ``v0``, ``v1``, ..., for each sample of ``args``, stacked."""
-    dims = _dims(options.get("in_dims"), len(args))
+    dims = mapped_dims(options, len(args))
     out = options.get("out_dims")
     if dims is None:
         return
@@ -114,29 +114,9 @@ def _looped(
     yield _applied(stack, [turns, *([out] if out is not None else [])])
 
 
-def _options(made: ast.Call) -> dict[str | None, ast.expr]:
-    """The options that a transform was given beside its function, by name."""
-    options = {word.arg: word.value for word in made.keywords}
-    names = ("in_dims", "out_dims") if last_name(made.func) == "vmap" else ("argnums", "has_aux")
-    options.update(zip(names, made.args[1:]))
-    return options
-
-
 def _part(value: ast.expr, item: str) -> ast.expr:
     """``value`` with the subscripts ``item``."""
     return parse_expression(f"({ast.unparse(ast.fix_missing_locations(value))}){item}") if item else value
-
-
-def _dims(given: ast.expr | None, count: int) -> list[int | None] | None:
-    """The mapped dimension of each argument; None when they are no plain numbers."""
-    if given is None:
-        return [0] * count
-    try:
-        dims = ast.literal_eval(given)
-    except ValueError:
-        return None
-    found = [dims] * count if not isinstance(dims, tuple | list) else list(dims)
-    return found if len(found) == count and all(d is None or isinstance(d, int) for d in found) else None
 
 
 def _made(function: ast.expr, makers: Mapping[str, str]) -> ast.Call | None:

@@ -15,6 +15,7 @@ from shrinkrepro.core.uncalled import uncalled_tests
         ("def test_a(): pass\ntest_a()", []),
         ("class TestA:\n    def test_b(self): pass\nTestA().test_b()", []),
         ("import unittest\ndef test_a(): pass\nunittest.main()", []),
+        ("from unittest import main\nclass TestA:\n    def test_b(self): pass\nmain()", []),
         ("def test_a(): pass\nif __name__ == '__main__':\n    run_tests()", []),
         ("x = 1", []),
     ],

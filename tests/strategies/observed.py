@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from shrinkrepro.core.facts import position_key
 from shrinkrepro.core.program import Program
 from shrinkrepro.target.instrument import LINE, VALUE, Instrumented
+from shrinkrepro.workers.pool import Pool
+from shrinkrepro.workers.target import Target
 
 Wire = dict[str, Any]
 
@@ -48,3 +52,12 @@ def ran(source: str, values: Mapping[str, dict[str, Any]] | None = None) -> Wire
         if described is not None:
             exprs[position_key(node)] = {"n": 1, "same": True, "v": described, "t": order}
     return {"lines": lines, "exprs": exprs}
+
+
+@contextlib.contextmanager
+def running(source: str, folder: Path) -> Iterator[tuple[Program, Pool]]:
+    """``source`` as a program, and one warm worker for it; the script stands in ``folder``."""
+    script = folder / "script.py"
+    script.write_text(source)
+    with Pool(Target(python=sys.executable, script_path=script, cwd=folder), jobs=1) as pool:
+        yield Program.parse(source), pool

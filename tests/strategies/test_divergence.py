@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,7 @@ from shrinkrepro.core.apply import apply
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.protocol import CONTROL_REFERENCE, EXCEPTION, OBSERVE, OBSERVE_REFERENCE, OK, RUN, Job
-from shrinkrepro.workers.pool import Pool
-from shrinkrepro.workers.target import Target
+from tests.strategies.observed import running
 
 
 @pytest.mark.parametrize(
@@ -74,10 +72,7 @@ torch.testing.assert_close(doubled, wanted)
 
 @pytest.mark.torch
 def test_the_first_wrong_value_is_compared_with_the_same_computed_otherwise(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    program = Program.parse(SCRIPT)
-    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+    with running(SCRIPT, tmp_path) as (program, pool):
         modes = (OBSERVE, OBSERVE_REFERENCE)
         real, reference = pool.run([Job(program.source, mode, 60, alone=True) for mode in modes])
         assert (real.status, reference.status) == (EXCEPTION, OK)
@@ -106,10 +101,7 @@ torch.testing.assert_close(results, wanted)
 
 @pytest.mark.torch
 def test_what_comes_after_the_first_wrong_value_goes(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(LOOPED)
-    program = Program.parse(LOOPED)
-    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+    with running(LOOPED, tmp_path) as (program, pool):
         runs = pool.run([Job(program.source, mode, 60, alone=True) for mode in (OBSERVE, OBSERVE_REFERENCE)])
         facts = Facts(program.tree, runs[0].facts).against(Facts(program.tree, runs[1].facts))
         texts = [apply(program, [edit]) for edit in cut_at_divergence.propose(program, facts)]
@@ -142,10 +134,7 @@ assert torch.isfinite(h).all()
 
 @pytest.mark.torch
 def test_what_one_transform_made_and_another_is_called_with_becomes_literal(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(RELAXED)
-    program = Program.parse(RELAXED)
-    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+    with running(RELAXED, tmp_path) as (program, pool):
         (run,) = pool.run([Job(program.source, OBSERVE, 60, alone=True)])
         facts = Facts(program.tree, run.facts)
         texts = [apply(program, [edit]) for edit in check_for_program.propose(program, facts)]

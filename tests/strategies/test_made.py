@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,8 @@ from shrinkrepro.core.apply import apply
 from shrinkrepro.core.facts import Facts
 from shrinkrepro.core.program import Program
 from shrinkrepro.protocol import EXCEPTION, OBSERVE, OBSERVE_REFERENCE, RUN, Job
-from shrinkrepro.workers.pool import Pool
-from shrinkrepro.workers.target import Target
 from tests.helpers import candidates
+from tests.strategies.observed import running
 
 KEPT = """\
 import functools
@@ -105,10 +103,7 @@ def test_what_cannot_be_named_is_left_alone() -> None:
 
 @pytest.mark.torch
 def test_a_kept_function_is_written_where_it_is_called(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(KEPT)
-    program = Program.parse(KEPT)
-    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+    with running(KEPT, tmp_path) as (program, pool):
         (run,) = pool.run([Job(program.source, OBSERVE, 60, alone=True)])
         facts = Facts(program.tree, run.facts)
         seen = {program.text(program.node(path)): fact for path, fact in facts.items().items()}
@@ -131,10 +126,7 @@ def test_a_kept_function_is_written_where_it_is_called(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_what_goes_wrong_in_a_later_turn_is_checked_there(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(WRONG)
-    program = Program.parse(WRONG)
-    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+    with running(WRONG, tmp_path) as (program, pool):
         jobs = [Job(program.source, mode, 60, alone=True) for mode in (OBSERVE, OBSERVE_REFERENCE)]
         wires = [run.facts for run in pool.run(jobs)]
         facts = Facts(program.tree, wires[0]).against(Facts(program.tree, wires[1]))
@@ -167,10 +159,7 @@ first(torch.zeros(2))
 
 @pytest.mark.torch
 def test_what_a_function_reads_from_around_it_is_written_in(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(CLOSED)
-    program = Program.parse(CLOSED)
-    with Pool(Target(python=sys.executable, script_path=script, cwd=tmp_path), jobs=1) as pool:
+    with running(CLOSED, tmp_path) as (program, pool):
         (run,) = pool.run([Job(program.source, OBSERVE, 60, alone=True)])
         facts = Facts(program.tree, run.facts)
         texts = [apply(program, [edit]) for edit in transforms_for_variable.propose(program, facts)]
